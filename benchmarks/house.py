@@ -1,8 +1,9 @@
 """The size and the order of the source tree, counted: `make house`.
 
 `python -m benchmarks.house` prints lines, files and annotations per folder, names that cross
-folders, public names that are defined twice, and how many functions and files of the library five
-typical calls run through. tests/test_house.py holds the static counts to limits that only fall.
+folders (`--names` lists them), public names that are defined twice, and how many functions and
+files of the library five typical calls run through. tests/test_house.py holds the static counts to
+limits that only fall.
 """
 
 import ast
@@ -58,6 +59,19 @@ class Module:
                 module = "/".join([*base, *(node.module or "").split(".")]).strip("/")
                 yield from ((module, alias.name) for alias in node.names)
 
+    def read_from(self, modules: dict[str, str]) -> Iterator[tuple[str, str]]:
+        """(module, name) of attributes of modules that are imported as a whole."""
+        aliases = {
+            alias.asname or alias.name: modules[alias.name]
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.ImportFrom) and node.level
+            for alias in node.names
+            if alias.name in modules
+        }
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                yield from [(aliases[node.value.id], node.attr)] if node.value.id in aliases else []
+
     def arguments(self) -> Iterator[bool]:
         """Whether it is annotated, for every argument of a function without an underscore."""
         for node in ast.walk(self.tree):
@@ -84,16 +98,31 @@ def modules(root: Path = SOURCE) -> list[Module]:
     ]
 
 
-def crossing(files: list[Module]) -> set[tuple[str, str]]:
-    """(module, name) pairs that another folder imports."""
+def crossing(
+    files: list[Module], *, through_modules: bool = True
+) -> dict[tuple[str, str], set[str]]:
+    """(folder, name) pairs that other folders use, with these folders.
+
+    A module that is imported as a whole counts as the names that are read from it; or as one name,
+    without `through_modules`.
+    """
     folders = {file.folder for file in files} - {"."}
-    return {
-        (module, name)
-        for file in files
-        if file.folder != "."
-        for module, name in file.imported()
-        if module.partition("/")[0] in folders and module.partition("/")[0] != file.folder
-    }
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for file in files:
+        if file.folder == ".":
+            continue
+        uses = [(module.partition("/")[0], name) for module, name in file.imported()]
+        theirs = [(folder, name) for folder, name in uses if folder in folders - {file.folder}]
+        whole = {name: folder for folder, name in theirs if _is_module(files, folder, name)}
+        whole = whole if through_modules else {}
+        for folder, name in [*theirs, *file.read_from(whole)]:
+            if name not in whole:
+                found[folder, name].add(file.folder)
+    return found
+
+
+def _is_module(files: list[Module], folder: str, name: str) -> bool:
+    return any(file.name == f"{folder}/{name}.py" for file in files)
 
 
 def repeated_names(files: list[Module]) -> dict[str, list[str]]:
@@ -137,7 +166,8 @@ def counts(files: list[Module]) -> dict[str, int]:
     return {
         "lines": sum(file.text.count("\n") for file in files),
         "files": len(files),
-        "names across folders": len(crossing(files)),
+        "names across folders": len(crossing(files, through_modules=False)),
+        "names across folders, through modules too": len(crossing(files)),
         "repeated public names": len(repeated_names(files)),
         "repeated file names": len(repeated_files(files)),
         "mentions of n_jobs, verbose, memory_limit": sum(
@@ -213,6 +243,10 @@ def main() -> None:
         found = clauses(files)
         print("\n".join([*found, f"{len(found)} docstrings begin with {', '.join(CLAUSES)}"]))
         sys.exit(bool(found))
+    if "--names" in sys.argv:
+        for (folder, name), users in sorted(crossing(files).items()):
+            print(f"{folder}.{name}: {', '.join(sorted(users))}")
+        return
     folders = Counter(file.folder for file in files)
     print(f"{'folder':<14}{'files':>6}{'lines':>8}{'annotated':>11}")
     for folder in sorted(folders):

@@ -36,9 +36,13 @@ class Expansion(TravelsAsNumPy):
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """The values at every point of X (points as ``kernel.points`` returns them)."""
-        X = pts.as_fitted_points(X, self.S, self.W.dtype)
+        X = self.fitted(X)
         values = tiles.multiply(self.kernel, X, self.S, self.W)
         return values + self.b[None, :]
+
+    def fitted(self, X: Any) -> Any:
+        """Points in the precision of the functions."""
+        return pts.as_fitted_points(X, self.S, self.W.dtype)
 
     def __matmul__(self, coef: np.ndarray) -> "Expansion":
         """The functions z -> self(z) @ coef."""

@@ -75,5 +75,5 @@ from .products import (
 )
 from .resources import Resources, current, using
 from .sklearn_compat import boosted_nodes, libsvm, routing_enabled, visual_block
-from .threads import blas_threads_for, n_threads, one_blas_thread, single_threaded
+from .threads import blas_threads_for, one_blas_thread, single_threaded
 # --- end of the door

@@ -6,7 +6,6 @@ rows, r columns (coordinates, or columns of data) and numbers of `size` bytes, a
 
 import math
 import re
-from typing import Any
 
 from .arrays import Array, free_memory, is_cpu
 
@@ -46,6 +45,8 @@ def budget(memory_limit: float | str | None, X: Array | None = None):
 LANDMARK_SHARE = 0.75
 # Square matrices of the size of the factor that choosing, growing and reordering landmarks holds.
 FACTOR_COPIES = 5
+# Values in one panel of kernel values that is solved at once: large enough for BLAS's threads.
+PANEL_VALUES = 1 << 22
 # A pass takes so much in any case: smaller limits would be kept by refusing everything.
 LEAST_LIMIT = 16_000_000
 
@@ -79,7 +80,7 @@ def partial_fit(n: int, r: int, copies: float = 2, size: int = 8):
     return coordinates_bytes(n, r, copies, size) + matrix_bytes(r, 3, size)
 
 
-def streamed_fit(r: int, sample: Any, panel: Any, size: int = 8):
+def streamed_fit(r: int, sample: int, panel: int = PANEL_VALUES, size: int = 8):
     """A fit that passes over rows: the factor, coordinates of a sample, and panels of values."""
     return (
         matrix_bytes(r, FACTOR_COPIES, size)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Array, device, free_memory, is_array, is_cpu, is_numpy, namespace, rows_of
-from .memory import rows_that_fit
+from .memory import PANEL_VALUES, rows_that_fit
 from .resources import current, using
 from .threads import one_blas_thread
 
@@ -23,8 +23,6 @@ from .threads import one_blas_thread
 TILE_VALUES = 1 << 18
 LEAST_ROWS = 192
 MOST_ROWS = 1024
-# Values in one panel of kernel values that is solved at once: large enough for BLAS's threads.
-PANEL_VALUES = 1 << 22
 # Of a limit of memory, what one panel may take: a pass holds about four arrays of its size.
 PANEL_SHARE = 1 / 24
 # On a device: large products, a small share of its free memory.

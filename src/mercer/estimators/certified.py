@@ -39,7 +39,6 @@ from ..solve import (
     RidgeProblem,
     Rounding,
     double_like,
-    in_double,
     own_similarities,
 )
 from ..space import Landmarks, refute_by_sample
@@ -177,7 +176,7 @@ class CertifiedClassifier(Labels, MapMethod):
         self.kernel_ = kernel
         if len(kept) < len(codes):
             points = kernel.layout.subset(points, kept)
-        rounding = Rounding.of(kernel, in_double(kernel, points))
+        rounding = Rounding.of(kernel, kernel.layout.in_double(points))
         return WeightedRows(kernel, points, codes[kept], weights[kept], kept, rounding)
 
     def _on_map(self, training, weights, kept):
@@ -189,7 +188,7 @@ class CertifiedClassifier(Labels, MapMethod):
                 f"{type(self).__name__} needs the coordinates of all {fit.n} rows at once: limit "
                 "the rank with kernel=KernelMap(kernel, max_rank=...)."
             )
-        Phi = in_double(Linear(), pts.take(Phi, kept) if len(kept) < len(codes) else Phi)
+        Phi = Linear().layout.in_double(pts.take(Phi, kept) if len(kept) < len(codes) else Phi)
         rounding = Rounding.of(Linear(), Phi)
         return WeightedRows(Linear(), Phi, codes[kept], weights[kept], kept, rounding, fit)
 
@@ -317,7 +316,7 @@ def missed_by_map(rows: WeightedRows, kernel, dual, C) -> tuple[np.ndarray, floa
     """
     points, space = pts.take(rows.fit.points, rows.kept), rows.fit.map.space
     used = np.flatnonzero(np.any(dual != 0, axis=1))
-    X = in_double(kernel, pts.take(points, used))
+    X = kernel.layout.in_double(pts.take(points, used))
     c = on_device_of(dual[used], double_like(X))
     image = tiles.multiply(kernel, X, kernel.landmarks(X), c)
     whole = as_numpy(namespace(c).sum(c * image, axis=0))

@@ -17,7 +17,8 @@ from sklearn.utils.validation import column_or_1d
 
 from ..engine import as_host, as_numpy, check_classes, namespace, on_device_of
 from ..kernels import Input, Kernel
-from ..learn import Targets, check_weights
+from ..kernels import points as pts
+from ..learn import Targets
 from ..rows import in_turn
 from ..tables import TableEncoder
 from .base import all_or_nothing, score_weights
@@ -204,7 +205,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         if self.class_weight is None:
             return sample_weight
         of_class = compute_sample_weight(self.class_weight, labels)
-        own = check_weights(sample_weight, len(labels))
+        own = pts.row_weights(sample_weight, len(labels))
         return of_class if own is None else of_class * own
 
     def _scores_by_groups(self, X, labels, weights, codes, checkpoint):

@@ -16,7 +16,7 @@ from ..feature_map import FeatureMap
 from ..fit import MapFit, SpaceStatistic, Statistic, extend_map, first_map, fit_map
 from ..kernels import Data, Input, KernelLike, RandomState, as_kernel
 from ..kernels import points as pts
-from ..rows import Training, gather, in_pieces, lazily, read, refuse_stream, take_input_names
+from ..rows import Training, in_pieces, lazily, read, read_whole, refuse_stream, take_input_names
 from ..space import MapOptions
 from .base import (
     KernelEstimator,
@@ -214,7 +214,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """
         _check_options(self)
         if hasattr(self, "map_"):
-            points = self._points(gather.load_all(X, budget(self.memory_limit), "partial_fit"))
+            limit = budget(self.memory_limit)
+            X, _, _ = read_whole("partial_fit", X, None, None, limit, needs_y=False)
+            points = self._points(X)
             before = MapFit(self.map_, self.n_samples_seen_, self.max_residual_)
         else:
             training = read_rows(self, X, why="partial_fit")

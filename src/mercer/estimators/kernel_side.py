@@ -14,7 +14,6 @@ from ..engine import budget, is_numpy, matrix_bytes, tiles
 from ..expansion import Expansion
 from ..kernels import points as pts
 from ..rows import Training
-from ..solve import in_double
 from .kernel_map import KernelMap
 
 MACHINES = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
@@ -61,8 +60,8 @@ def inputs(machine: Any, kernel: Any, points: Any, training: Any = None) -> Any:
     """The input of the machine: points, or their kernel values."""
     if machine.kernel != "precomputed":
         return points
-    other = None if training is None else in_double(kernel, training)
-    return tiles.evaluate(kernel, in_double(kernel, points), other)
+    other = None if training is None else kernel.layout.in_double(training)
+    return tiles.evaluate(kernel, kernel.layout.in_double(points), other)
 
 
 def on_coordinates(machine: Any, Phi: Any) -> Any:
@@ -81,7 +80,7 @@ def expansion_of_machine(machine: Any, kernel: Any, points: Any) -> Expansion:
     W = dual.T
     if len(b) > 1:
         W = pair_columns(dual, np.repeat(np.arange(len(machine.n_support_)), machine.n_support_))
-    S = kernel.landmarks(in_double(kernel, pts.take(points, machine.support_)))
+    S = kernel.landmarks(kernel.layout.in_double(pts.take(points, machine.support_)))
     return Expansion(kernel, S, np.ascontiguousarray(W), b)
 
 

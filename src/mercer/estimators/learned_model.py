@@ -33,7 +33,6 @@ from ..learn import (
     Targets,
     as_generator,
     check_options,
-    check_weights,
     choose_columns,
     copied_rows,
     distinct_rows,
@@ -155,7 +154,7 @@ class LearnedModel(BaseEstimator):
         """(X, y, weights, which rows) without the rows of weight zero."""
         if not isinstance(self.solver, str) or self.solver not in SOLVERS:
             raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {self.solver!r}.")
-        weights = check_weights(sample_weight, len(y))
+        weights = pts.row_weights(sample_weight, len(y))
         if weights is None:
             return X, y, None, np.arange(len(y))
         used = np.flatnonzero(weights > 0)

@@ -9,7 +9,7 @@ from ..engine import namespace, on_device_of
 from ..expansion import Expansion
 from ..kernels import Data, KernelLike, Precomputed
 from ..rows import Training
-from ..solve import LogisticProblem, Workspace, double_like, in_double, solve_logistic
+from ..solve import LogisticProblem, Workspace, double_like, solve_logistic
 from .base import on_fitted
 from .certified import CertifiedClassifier, WeightedRows, gram_of
 from .class_scores import ClassScores
@@ -128,7 +128,7 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
         return [way for _, way in self._problem(rows, self.C_).offers()]
 
     def _problem(self, rows, C):
-        points = in_double(rows.kernel, rows.points)
+        points = rows.kernel.layout.in_double(rows.points)
         training = Training.of(rows.kernel, points, memory_limit=self._room(rows))
         if rows.fit is None:
             training = replace(training, workers=rows.workers)

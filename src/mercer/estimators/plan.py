@@ -6,7 +6,7 @@ import numpy as np
 
 from ..engine import is_integer
 from ..kernels import Input
-from ..solve import Given, Plan, RidgeProblem, plan_map, plan_ridge
+from ..solve import Given, Plan, RidgeProblem
 from .certified import CertifiedClassifier
 from .kernel_map import KernelMap, map_options, read_rows, resources_of
 from .ridge import RidgeEstimator
@@ -55,7 +55,7 @@ def plan(
     y = _zeros(X) if y is None else y
     if isinstance(model, RidgeEstimator):
         problem, solver, _ = model.__ridge_problem__(X, y, sample_weight)
-        return plan_ridge(problem, solver)
+        return Plan.of_solvers(problem, solver)
     if isinstance(model, KernelMap):
         resources = resources_of(model)
         own = KernelMap(model.kernel)  # learns the names of the columns in place of the model
@@ -63,7 +63,7 @@ def plan(
             model, X, y, owner=own, targets="numbers", why="plan", resources=resources
         )
         options = map_options(model)
-        return plan_map(RidgeProblem(found, found.T, Given(np.ones(1)), map=options))
+        return Plan.of_map(RidgeProblem(found, found.T, Given(np.ones(1)), map=options))
     known = "KernelRidge, KernelRidgeCV, KernelMap, KernelSVC or KernelLogistic"
     raise TypeError(f"plan takes {known}, got {model!r}.")
 

@@ -13,14 +13,13 @@ from ..engine import as_host, as_numpy, check_one_of, namespace, positive_part
 from ..expansion import RKHSFunction
 from ..kernels import Data, Input, KernelLike
 from ..kernels import points as pts
-from ..rows import Training
+from ..rows import Training, Workers
 from ..solve import (
     Given,
     LeaveOneOut,
     Preconditioning,
     RidgeProblem,
     RidgeSolution,
-    Workers,
     solve_ridge,
 )
 from .base import all_or_nothing, on_fitted, score_weights

@@ -12,9 +12,9 @@ from ..engine import (
     as_numpy,
     budget,
     check_one_of,
+    current,
     is_cpu,
     matrix_bytes,
-    n_threads,
     namespace,
     on_device_of,
     one_blas_thread,
@@ -182,7 +182,7 @@ class KernelSVC(CertifiedClassifier):
     def _solutions(self, rows):
         """All pairs of classes solved, as many at a time as there are threads."""
         pairs = Pairs(rows, self.C_, len(self.classes_), self._room(rows), stored=True)
-        threads = 1 if rows.kernel.runs_user_code else min(n_threads(), len(pairs))
+        threads = 1 if rows.kernel.runs_user_code else min(current().threads, len(pairs))
 
         def solved(j):
             return pairs[j].solve(self.tol, on_map=rows.fit is not None)

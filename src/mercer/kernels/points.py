@@ -271,7 +271,7 @@ def _not_numbers(columns, name):
 
 
 @contextmanager
-def naming_columns(X: Any, name: str = "X"):
+def _naming_columns(X: Any, name: str = "X"):
     """Name the columns of a frame that could not be turned into numbers."""
     try:
         yield
@@ -293,7 +293,7 @@ def _converts(column):
 
 
 @contextmanager
-def explaining_gaps():
+def _explaining_gaps():
     """scikit-learn's advice for NaN is another model: here gaps are filled before the kernel."""
     try:
         yield
@@ -314,6 +314,16 @@ def naming(argument: str):
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{argument}: {error}") from error
+
+
+@contextmanager
+def reading_numbers(X: Any):
+    """Errors of scikit-learn's checks say which columns, dates or gaps are in the way."""
+    refuse_masked(X)
+    refuse_dates(X)
+    # inf - inf, before it is refused
+    with _explaining_gaps(), naming("X"), _naming_columns(X), np.errstate(invalid="ignore"):
+        yield
 
 
 def short(x: object):
@@ -341,7 +351,12 @@ def as_fitted_points(X: Any, S: Any, dtype: Any, *, keep_wider: bool = False):
 
 
 def row_weights(values: Any, n: int | None = None):
-    """Weights of some rows as float64: finite and not negative; of all n rows where n is given."""
+    """Weights of some rows as float64: finite and not negative; of all n rows where n is given.
+
+    None stays None: all rows weigh alike.
+    """
+    if values is None:
+        return None
     with naming("sample_weight"):
         weights = np.asarray(as_host(values))
         if weights.dtype.kind == "c":

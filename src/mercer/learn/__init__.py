@@ -12,6 +12,6 @@ from .cross_fit import JUDGED_ROWS, CrossFit, DuplicateGroups, is_small, kept_fr
 from .learn_kernel import learn_from
 from .observations import Observations, copied_rows, distinct_rows
 from .stack import linear_part, weighed
-from .targets import Targets, are_class_numbers, as_generator, check_weights
+from .targets import Targets, are_class_numbers, as_generator
 from .within_groups import unexplained_within
 # --- end of the door

@@ -38,7 +38,7 @@ from .metric import (
 )
 from .observations import Observations
 from .search import scaled, tunable
-from .targets import Targets, as_generator, check_weights, host
+from .targets import Targets, as_generator, host
 
 # Rows and landmarks of each stage of the search. The next stage is entered while it gains; it has
 # more landmarks only where those of the last one missed too much.
@@ -146,7 +146,7 @@ def learn_kernel(
     points = pts.as_vectors(X)
     if not is_array(points):
         points = points.toarray()  # sparse rows: the metric is dense anyway
-    weights = check_weights(sample_weight, points.shape[0])
+    weights = pts.row_weights(sample_weight, points.shape[0])
     targets = Targets.of(y, task, weights)
     check_lengths(points, targets)
     xp = namespace(points)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from ..engine import as_host, check_classes
-from ..kernels import points as pts
 
 TASKS = ("auto", "regression", "classification")
 # Whole numbers with more values than this are ordered and many: numbers to predict, not classes.
@@ -104,11 +103,6 @@ class Targets:
 def host(y: Any) -> np.ndarray:
     """A user's y as an array of NumPy."""
     return np.asarray(as_host(y))
-
-
-def check_weights(weights: Any, n: int) -> np.ndarray | None:
-    """One non-negative number per row, not all zero; None for equal weights."""
-    return None if weights is None else pts.row_weights(weights, n)
 
 
 def checked_numbers(name: str, values: Any) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 # --- the door: written by tools/doors.py
 from .draw import drawn_rows
-from .held import HeldRows, joined, rows_at, stacked
+from .held import HeldRows, rows_at, stacked
 from .interface import Column, LargestResidual, Rows
 from .lazy import in_turn, lazily
 from .moments import ByClass, Extremes, Moments, Spread

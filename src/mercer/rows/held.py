@@ -115,18 +115,13 @@ def rows_at(rows: Any, where: Any) -> Any:
     return pts.take(rows, where)
 
 
-def joined(parts: list[Any]) -> Any:
-    """Several sets of rows, one below the other; those of a frame are numbered anew."""
-    whole = stacked(*parts)
-    return whole.reset_index(drop=True) if len(parts) > 1 and hasattr(whole, "iloc") else whole
-
-
 def sliced(arrays: list[Any], a: int, b: int):
     return [None if array is None else array[a:b] for array in arrays]
 
 
 def stacked(first: Any, *others):
-    """Several sets of points, or of rows as they were given, one below the other."""
+    """Several sets of points, or of rows as they were given, one below the other; those of frames
+    are numbered anew."""
     parts = [first, *others]
     if not others:
         return first
@@ -141,7 +136,7 @@ def stacked(first: Any, *others):
     if hasattr(first, "iloc"):
         import pandas as pd
 
-        return pd.concat(parts)
+        return pd.concat(parts, ignore_index=True)
     if hasattr(first, "columns"):
         import polars as pl
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..engine import Array
 from ..kernels import points as pts
 from .dask import Partitions, check_unchanged
-from .held import joined, rows_at, stacked
+from .held import rows_at, stacked
 from .interface import LargestResidual, SampledRows, draw_positions, smallest
 from .streams import checksum_of
 from .tasks import share, task
@@ -46,7 +46,7 @@ class PartitionedRows:
             for block, where, start in zip(self.parts.blocks, which, starts, strict=True)
             if len(where)
         ]
-        return joined([self.check(rows) for rows in self.parts.collect(tasks)])
+        return stacked(*map(self.check, self.parts.collect(tasks)))
 
     def checked(self, check: Any):
         return PartitionedRows(None, check, self.parts, self.fingerprints)

@@ -146,8 +146,7 @@ def read(
         given |= {"check": check, "learner": check.estimator}
         return Training(kernel, rows, weights=weights, **given)
     points, names = validated_points(estimator, X, kernel, reset=True), pts.column_names(X)
-    if weights is not None:
-        weights = pts.row_weights(weights, points.shape[0])
+    weights = pts.row_weights(weights, points.shape[0])
     kernel.layout.check_training(points)
     kernel = kernel.bind_points(points, names, weights)
     kernel.check_range(points)

@@ -15,7 +15,7 @@ import scipy.sparse
 
 from ..engine import coordinates_bytes, is_array, is_cpu, namespace, rows_of, tiles, to_torch
 from ..kernels import points as pts
-from .held import CHUNK_ROWS, KeptHere, joined, rows_at, stacked
+from .held import CHUNK_ROWS, KeptHere, rows_at, stacked
 from .interface import LargestResidual, SampledRows, smallest
 from .streams import checksum_of, paired_columns, refuse_iterator
 
@@ -109,7 +109,7 @@ class StreamedRows:
             here = (positions >= start) & (positions < start + points.shape[0])
             if here.any():
                 parts.append(rows_at(points, positions[here] - start))
-        return joined(parts)
+        return stacked(*parts)
 
     def checked(self, check: Any):
         return replace(self, check=check)

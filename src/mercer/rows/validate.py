@@ -42,15 +42,7 @@ def validated_points(
         # Columns of several types: the kernel says which must be numbers.
         X = kernel.points(validate_data(estimator, X, skip_check_array=True, reset=reset))
     else:
-        pts.refuse_masked(X)
-        pts.refuse_dates(X)
-        # inf - inf, before it is refused
-        with (
-            pts.explaining_gaps(),
-            pts.naming("X"),
-            pts.naming_columns(X),
-            np.errstate(invalid="ignore"),
-        ):
+        with pts.reading_numbers(X):
             X = validate_data(
                 estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
             )

@@ -1,6 +1,5 @@
 """Ridge regression: one problem, one solution, and solvers behind one small interface."""
 
-from ..rows import Workers
 from .auto import SOLVERS, ridge_on_coordinates, solve_ridge
 from .iterations import Certified, solve_iteratively
 from .landmark_solver import LandmarkSolution, LandmarkSolver, jittered_factor
@@ -24,7 +23,6 @@ __all__ = [
     "RidgeSolution",
     "Step",
     "Steps",
-    "Workers",
     "expansion_of",
     "jittered_factor",
     "ridge_on_coordinates",
@@ -33,7 +31,7 @@ __all__ = [
 ]
 
 # --- the door: written by tools/doors.py
-from .auto import Plan, plan_map, plan_ridge, time_in_words
+from .auto import Plan, time_in_words
 from .duality import Rounding
 from .iterative import STORED
 from .landmark_solver import MOST
@@ -43,5 +41,5 @@ from .primal import is_plain_fourier
 from .solution import own_similarities
 from .solver import CannotSolve
 from .svm import MarginProblem, solve_margin
-from .system import double_like, in_double
+from .system import double_like
 # --- end of the door

@@ -10,7 +10,6 @@ from ..engine import (
     readable,
     stored_fit,
     streamed_fit,
-    tiles,
     using,
 )
 from ..kernels import Linear
@@ -173,6 +172,35 @@ class Plan:
         limit = training.resources.limit(training.points if n else None)
         return cls(n, problem.rank if n and problem.kernel.is_proven else n, limit, ways)
 
+    @classmethod
+    def of_solvers(cls, problem: RidgeProblem, solver: str = "auto") -> "Plan":
+        """The table by which solve_ridge decides."""
+        if solver != "auto":
+            return cls.of(problem, [Way.of(SOLVERS[solver], problem, asked=True)])
+        return cls.of(problem, [way for _, way in offered(problem)])
+
+    @classmethod
+    def of_map(cls, problem: RidgeProblem) -> "Plan":
+        """Ways in which KernelMap may fit: K stored, its columns at landmarks, or in passes."""
+        n, options = problem.n, problem.map
+        most = n if options is None or options.max_rank is None else options.max_rank
+        r = min(problem.rank, most)
+        column, passes = n * VALUE, streamed_fit(r, gather.SAMPLE)
+        costs = {
+            "stored": Cost(n / 2 * column + n**3 / 3 * OPERATION, int(stored_fit(n))),
+            "partial": Cost(r * column + 2 * n * r**2 * OPERATION, int(partial_fit(n, r))),
+            "streamed": Cost(1.2 * r * column + (n + 40_000) * r**2 * OPERATION, int(passes)),
+        }
+        ways = []
+        for name, cost in costs.items():
+            large = TooLarge.beyond("its arrays", cost.bytes, problem.limit)
+            seconds, needed = (cost.seconds, cost.bytes) if large is None else (None, None)
+            ways.append(Way(name, seconds, needed, large))
+        # As factorize does: the whole matrix where it fits, then columns, then passes.
+        columns = r < n and r == most
+        ways.sort(key=lambda way: (way.refusal is not None, columns and way.name != "partial"))
+        return cls.of(problem, ways)
+
     @property
     def choice(self) -> str:
         if self.ways[0].refusal is not None:
@@ -187,35 +215,6 @@ class Plan:
         return "\n".join(lines)
 
     __repr__ = __str__
-
-
-def plan_ridge(problem: RidgeProblem, solver: str = "auto") -> Plan:
-    """The table by which solve_ridge decides."""
-    if solver != "auto":
-        return Plan.of(problem, [Way.of(SOLVERS[solver], problem, asked=True)])
-    return Plan.of(problem, [way for _, way in offered(problem)])
-
-
-def plan_map(problem: RidgeProblem) -> Plan:
-    """The ways in which KernelMap may fit: K stored, its columns at the landmarks, or in passes."""
-    n, options = problem.n, problem.map
-    most = n if options is None or options.max_rank is None else options.max_rank
-    r = min(problem.rank, most)
-    column, passes = n * VALUE, streamed_fit(r, gather.SAMPLE, tiles.PANEL_VALUES)
-    costs = {
-        "stored": Cost(n / 2 * column + n**3 / 3 * OPERATION, int(stored_fit(n))),
-        "partial": Cost(r * column + 2 * n * r**2 * OPERATION, int(partial_fit(n, r))),
-        "streamed": Cost(1.2 * r * column + (n + 40_000) * r**2 * OPERATION, int(passes)),
-    }
-    ways = []
-    for name, cost in costs.items():
-        large = TooLarge.beyond("its arrays", cost.bytes, problem.limit)
-        seconds, needed = (cost.seconds, cost.bytes) if large is None else (None, None)
-        ways.append(Way(name, seconds, needed, large))
-    # As factorize does: the whole matrix where it fits, then columns, then passes.
-    columns = r < n and r == most
-    ways.sort(key=lambda way: (way.refusal is not None, columns and way.name != "partial"))
-    return Plan.of(problem, ways)
 
 
 def time_in_words(seconds: float) -> str:

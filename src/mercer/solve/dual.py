@@ -13,7 +13,7 @@ from ..expansion import Expansion
 from ..kernels import points as pts
 from .problem import RidgeProblem
 from .regularized import factor_shifted
-from .solution import LeftOut, RidgeSolution, as_fitted, left_out_of, own_similarities, per_target
+from .solution import LeftOut, RidgeSolution, left_out_of, own_similarities, per_target
 from .solver import Solver
 from .system import double_like, scattered
 
@@ -142,7 +142,7 @@ class DualSolution(RidgeSolution):
         """(points, how k_z' A^-1 k_z is found there); None: from below, by some of the rows."""
 
     def variance(self, points: Any, diag: Any = None) -> Any:
-        Z = as_fitted(self.prediction, points)
+        Z = self.prediction.fitted(points)
         own, ways = own_similarities(self.kernel, Z, diag, self.prediction.W), self._ways(Z)
         upper = sum(len(where) for where, exact in ways if exact is None)
         if upper:

@@ -32,15 +32,15 @@ from ..engine import (
 from ..expansion import Expansion
 from ..kernels import Kernel
 from ..kernels import points as pts
-from ..space import Extent, Fourier, FourierPlan, FourierStep, fourier_space, plan_fourier
+from ..space import Extent, Fourier, FourierPlan, FourierStep, fourier_space
 from .direct import Direct
 from .dual import FEW, DualSolution, DualSolver, Found, with_intercept
 from .fourier_map import FourierEquations
 from .penalty import choose_on_rows
 from .problem import Given, RidgeProblem
-from .solution import Steps, as_fitted
+from .solution import Steps
 from .solver import CannotSolve, Cost
-from .system import double_like, in_double
+from .system import double_like
 from .toeplitz import NormalEquations, solve_normal
 
 # Rows at which the residual is computed with the kernel itself.
@@ -112,7 +112,7 @@ class FourierSolver(DualSolver):
         exact = self.quick and Direct().too_large(problem) is None
         for aim in (min(problem.digits, problem.tol), *(() if exact else (problem.tol,))):
             finer = SPARE * aim if aim <= problem.digits else aim
-            plan = plan_fourier(problem.kernel, extent, problem.n, targets, noise, finer)
+            plan = FourierPlan.of(problem.kernel, extent, problem.n, targets, noise, finer)
             most = MOST_FOR_DIGITS if aim < problem.tol else np.inf
             if plan is not None and plan.frequencies <= most and plan.bytes <= limit:
                 return replace(plan, aim=aim)
@@ -121,7 +121,7 @@ class FourierSolver(DualSolver):
     def solve(self, problem: RidgeProblem) -> "FourierSolution":
         rows, kernel, plan = problem.with_weight, problem.kernel, self._plan(problem)
         choice = None if isinstance(problem.alpha, Given) else choose_on_rows(problem)
-        alphas, points = problem.alphas(choice), in_double(kernel, rows.training.points)
+        alphas, points = problem.alphas(choice), kernel.layout.in_double(rows.training.points)
         found, T = None, np.asarray(as_numpy(rows.T), dtype=np.float64)
         assert plan is not None
 
@@ -178,7 +178,7 @@ class FourierSolver(DualSolver):
                 break
             wanted *= 0.3 * aim / worst
             shape = (points.shape[0], T.shape[1], float(np.min(alphas)))
-            finer = plan_fourier(kernel, extent, *shape, wanted)
+            finer = FourierPlan.of(kernel, extent, *shape, wanted)
             if finer is None or finer.tol >= plan.tol:
                 break
             if finer.bytes > limit or finer.seconds > patience:
@@ -288,7 +288,7 @@ class FourierExpansion(Expansion):
     coef: Any
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        X = as_fitted(self, X)
+        X = self.fitted(X)
         inside = self.space.contains(X)
         if not inside.any():
             return self.plain(X)
@@ -328,7 +328,7 @@ class FourierSolution(DualSolution):
 
     def error_bound(self, points: Any, diag: Any = None) -> Any:
         bounds = super().error_bound(points, diag)
-        Z = as_fitted(self.prediction, points)
+        Z = self.prediction.fitted(points)
         inside = on_device_of(self.prediction.space.contains(Z), bounds)
         return bounds + inside[:, None] * self.transforms[None, :]
 

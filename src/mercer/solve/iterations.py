@@ -35,7 +35,7 @@ from ..rows import Workers
 from ..space import Fit, check_symmetric
 from .problem import Preconditioning
 from .refinement import Refinement, Step
-from .system import VECTORS, System, in_double, scattered, vectors_of
+from .system import VECTORS, System, scattered, vectors_of
 
 # Points on which a user's function is tested for symmetry.
 SAMPLE = 64
@@ -159,7 +159,7 @@ def solve_iteratively(
     T = namespace(T).astype(T, namespace(T).float64, copy=False)
     sizes = power_of_two(namespace(T).max(namespace(T).abs(T), axis=0))
     T = T / on_device_of(sizes, T)[None, :]
-    X = in_double(kernel, points)
+    X = kernel.layout.in_double(points)
     resources = current() if resources is None else resources
     _check_memory(X, T.shape[1], resources.limit(X))
     choice = Preconditioning(rank, landmark_tol, pivots, landmarks, product)

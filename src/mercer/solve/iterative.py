@@ -35,7 +35,7 @@ from .problem import Choice, Given, RidgeProblem
 from .ridge_path import RidgePath
 from .solution import Steps
 from .solver import OPERATION, START, VALUE, CannotSolve, Cost, TooLarge
-from .system import VECTORS, double_like, in_double
+from .system import VECTORS, double_like
 
 # Seconds of one core for one number of a stored kernel matrix in a product with a vector.
 STORED = 4e-10
@@ -176,7 +176,7 @@ class Iterative(DualSolver):
                 ConvergenceWarning,
                 stacklevel=5,
             )
-        S = in_double(kernel, points)
+        S = kernel.layout.in_double(points)
         S = kernel.landmarks(S) if rows is problem else kernel.landmarks(S, problem.kept)
         steps = Steps(found.n_iter, found.converged, found.history, found.rank)
         solution = solved.solution(

@@ -54,7 +54,7 @@ from .primal import Primal
 from .problem import Given, Preconditioning, RidgeProblem
 from .regularized import solve_factored
 from .solver import CannotSolve, Solver
-from .system import double_like, in_double, vectors_of
+from .system import double_like, vectors_of
 
 # Solvers of a step: exact ones, to what a step needs. Steps of several classes are iterations.
 COMPETING = (Direct(), Primal(), Iterative(), FourierSolver(quick=True))
@@ -152,7 +152,7 @@ class Workspace:
         q = problem.targets.shape[1]
         self.limit = self.training.resources.limit(X) - vectors_of(X, q)
         self.solver: Solver = first_of(problem.offers())
-        self.X, self.known = in_double(kernel, X), Preconditioning()
+        self.X, self.known = kernel.layout.in_double(X), Preconditioning()
         room = self.limit
         if self.solver.name == "iterative" and self.training.workers is None:
             most = int((FACTORS * max(1, self.limit) / matrix_bytes(1, q)) ** 0.5)

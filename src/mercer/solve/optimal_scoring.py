@@ -31,7 +31,7 @@ from ..fit import OnPanels, added_up
 from ..rows import Column, Spread
 from ..space import factorize, signs
 from .problem import Choice, RidgeProblem
-from .system import double_like, in_double
+from .system import double_like
 
 # Candidates: shrinkage as a share of the variance within classes, and the factor on distances that
 # calibrates probabilities (below one where the Gaussian model is too sure of itself).
@@ -344,7 +344,8 @@ def residual_products(solution: Any, problem: RidgeProblem, spread: Any = None) 
     s = float(solution.alphas[0])
     a: Any = None if solution.dual is None else as_numpy(solution.dual).astype(np.float64)
     if spread is None:
-        Y, points = np.asarray(problem.T), in_double(problem.kernel, problem.training.points)
+        Y, kernel = np.asarray(problem.T), problem.kernel
+        points = kernel.layout.in_double(problem.training.points)
         left = Y - as_numpy(solution.prediction(points)) - s * a
         left = s * (a.T @ Y + a.T @ left)
     elif a is None or s == 0:
@@ -360,7 +361,7 @@ def residual_products(solution: Any, problem: RidgeProblem, spread: Any = None) 
 def within_classes(problem: RidgeProblem, counts: np.ndarray) -> tuple[float, float]:
     """(trace of the scatter within classes, trace of K), by one product with the kernel matrix."""
     training, kernel = problem.training, problem.kernel
-    X = in_double(kernel, training.points)
+    X = kernel.layout.in_double(training.points)
     like = double_like(X)
     U = on_device_of(np.asarray(problem.T) / np.sqrt(counts), like)
     if training.workers is None:

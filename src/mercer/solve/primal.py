@@ -21,7 +21,6 @@ from ..engine import (
     solve_triangular,
     stored_fit,
     streamed_fit,
-    tiles,
 )
 from ..fit import MapFit, Statistic, fit_map
 from ..kernels import points as pts
@@ -53,7 +52,7 @@ class Primal(Solver):
             return None
         needed = self.cost(problem).bytes
         if problem.n > 2 * gather.SAMPLE:  # passes over rows need no more than the factor
-            needed = min(needed, int(streamed_fit(problem.rank, gather.SAMPLE, tiles.PANEL_VALUES)))
+            needed = min(needed, int(streamed_fit(problem.rank, gather.SAMPLE)))
         too_large = TooLarge.beyond("coordinates of all rows", needed, problem.limit)
         tiny = 0 < alpha.smallest < 1e-6 * problem.trace and problem.dimension == problem.n
         if too_large is None and tiny:

@@ -172,8 +172,3 @@ def expansion_of(prediction: Any) -> Expansion:
     if isinstance(prediction, Expansion):
         return prediction
     return prediction.map.expand(prediction.coef, prediction.b)
-
-
-def as_fitted(prediction: Any, points: Any) -> Any:
-    """Points in the precision of an Expansion."""
-    return pts.as_fitted_points(points, prediction.S, prediction.W.dtype)

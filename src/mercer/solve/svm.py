@@ -33,7 +33,7 @@ from .auto import Way, offered
 from .duality import Certificate, Rounding, best_hinge_intercept, hinge_certificate
 from .interior_point import interior_point
 from .solver import OPERATION, PASS, START, VALUE, Cost, TooLarge
-from .system import double_like, in_double
+from .system import double_like
 
 # Rows of the first sample at least, and how much larger each next one is.
 FIRST, STEP = 250, 2
@@ -135,7 +135,8 @@ class MarginProblem:
                 some = used[a : a + BLOCK]
                 total += c[some] @ (self.points[some] if whole else self.matrix(some, rows))
             return total
-        X = in_double(self.kernel, self.points if rows is None else pts.take(self.points, rows))
+        points = self.points if rows is None else pts.take(self.points, rows)
+        X = self.kernel.layout.in_double(points)
         if not len(used):
             return np.zeros(X.shape[0])
         S = self.kernel.layout.landmarks(self.kernel, self.points, used)

@@ -140,7 +140,7 @@ def quick_error(kernel: Kernel, points: Any):
     quick = quick_product(kernel, sample, np.inf)
     if quick is None:
         return np.inf
-    double = in_double(kernel, sample)
+    double = kernel.layout.in_double(sample)
     eye = on_device_of(np.eye(len(some)), double_like(double))
     difference = as_numpy(quick(eye) - exact_product(kernel, double)(eye))
     return 2 * n**0.5 * float(np.sqrt(np.mean(difference**2)))
@@ -150,11 +150,6 @@ def double_like(X: Any):
     """An array of one number, in double precision, where products with these points are."""
     like = tiles.allocate(X, (1, 1))
     return namespace(like).astype(like, namespace(like).float64, copy=False)
-
-
-def in_double(kernel: Kernel, points: Any):
-    """Points whose kernel values come in double precision."""
-    return kernel.layout.in_double(points)
 
 
 def scattered(W: Any, rows: np.ndarray, n: int) -> Any:

@@ -17,7 +17,7 @@ from .choice import (
 )
 from .cholesky import Fit
 from .fourier import Fourier
-from .fourier_grid import Extent, FourierPlan, fourier_space, plan_fourier
+from .fourier_grid import Extent, FourierPlan, fourier_space
 from .fourier_sums import FourierStep, all_pairs
 from .grow import certify_and_grow, empty_factor, extended
 from .indefinite import check_symmetric

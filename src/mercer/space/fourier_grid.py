@@ -251,56 +251,58 @@ class FourierPlan:
     bytes: int
     seconds: float
 
+    @classmethod
+    def of(
+        cls,
+        kernel: Any,
+        extent: Extent,
+        n: Any,
+        n_targets: int,
+        alpha: float,
+        aim: float,
+    ) -> "FourierPlan | None":
+        """The largest tolerance with which residuals should be `aim` times the targets.
 
-def plan_fourier(
-    kernel: Any,
-    extent: Extent,
-    n: Any,
-    n_targets: int,
-    alpha: float,
-    aim: float,
-) -> FourierPlan | None:
-    """The largest tolerance with which residuals should be `aim` times the targets.
-
-    The error of a kernel value is tol / sqrt(frequencies) at most pairs of points, times k(x, x),
-    and n of them add up with coefficients of t / alpha at most, of any sign. None where the kernel
-    has no Fourier series in one to three columns, or not one that is so accurate.
-    """
-    form = kernel.fourier_form()
-    if form is None or not alpha > 0 or not form.size > 0:
-        return None
-    low, high = extent.with_margin()
-    wanted = SAFETY * aim * alpha / (math.sqrt(n) * form.size)
-
-    @cache
-    def grid(i: int):
-        """(frequencies, columns) for a tolerance; None where there are too many."""
-        try:
-            m = form.modes(form.periods(high - low, TOLERANCES[i]), TOLERANCES[i])
-        except (TooManyModesError, ValueError):  # or periods that have no common multiple
+        The error of a kernel value is tol / sqrt(frequencies) at most pairs of points, times
+        k(x, x), and n of them add up with coefficients of t / alpha at most, of any sign. None
+        where the kernel has no Fourier series in one to three columns, or not one that is so
+        accurate.
+        """
+        form = kernel.fourier_form()
+        if form is None or not alpha > 0 or not form.size > 0:
             return None
-        return math.prod(2.0 * m + 1), max(1, int(np.count_nonzero(m)))
+        low, high = extent.with_margin()
+        wanted = SAFETY * aim * alpha / (math.sqrt(n) * form.size)
 
-    def is_enough(i: int):
-        found = grid(i)
-        return found is None or TOLERANCES[i] <= wanted * math.sqrt(found[0])
+        @cache
+        def grid(i: int):
+            """(frequencies, columns) for a tolerance; None where there are too many."""
+            try:
+                m = form.modes(form.periods(high - low, TOLERANCES[i]), TOLERANCES[i])
+            except (TooManyModesError, ValueError):  # or periods that have no common multiple
+                return None
+            return math.prod(2.0 * m + 1), max(1, int(np.count_nonzero(m)))
 
-    i = bisect_left(range(len(TOLERANCES)), True, key=is_enough)
-    if i == len(TOLERANCES) or grid(i) is None:
-        i -= 1  # less may do
-    found = None if i < 0 else grid(i)
-    if found is None:
-        return None
-    (frequencies, d), tol = found, float(TOLERANCES[i])
-    if d > MOST_COLUMNS or tol > HOPE * wanted * math.sqrt(frequencies):
-        return None
-    return FourierPlan(
-        tol,
-        aim,
-        frequencies,
-        int(_sums_bytes(frequencies, d) + coordinates_bytes(n, 2 * d + 8 * n_targets)),
-        _seconds(n, d, frequencies, n_targets),
-    )
+        def is_enough(i: int):
+            found = grid(i)
+            return found is None or TOLERANCES[i] <= wanted * math.sqrt(found[0])
+
+        i = bisect_left(range(len(TOLERANCES)), True, key=is_enough)
+        if i == len(TOLERANCES) or grid(i) is None:
+            i -= 1  # less may do
+        found = None if i < 0 else grid(i)
+        if found is None:
+            return None
+        (frequencies, d), tol = found, float(TOLERANCES[i])
+        if d > MOST_COLUMNS or tol > HOPE * wanted * math.sqrt(frequencies):
+            return None
+        return cls(
+            tol,
+            aim,
+            frequencies,
+            int(_sums_bytes(frequencies, d) + coordinates_bytes(n, 2 * d + 8 * n_targets)),
+            _seconds(n, d, frequencies, n_targets),
+        )
 
 
 def _seconds(n, d, frequencies, n_targets):

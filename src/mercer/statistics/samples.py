@@ -7,7 +7,7 @@ import numpy as np
 
 from ..engine import as_numpy, evenly, is_matrix
 from ..kernels import Kernel
-from ..rows import Training, joined, read_sample, rows_at
+from ..rows import Training, read_sample, rows_at, stacked
 from ..tables import SampleEncoder, TableEncoder
 from .bulk import column_units
 
@@ -60,7 +60,7 @@ class Samples:
             start = stop
         self._check_widths(parts)
         order = rng.permutation(len(positions))
-        rows = rows_at(joined(parts), order)
+        rows = rows_at(stacked(*parts), order)
         if self.encoded:
             held = all(sample.is_held for sample in self.all)
             self.encoder = self._fitted([s.points for s in self.all] if held else parts)
@@ -75,7 +75,7 @@ class Samples:
     def _fitted(self, frames):
         """An encoder, fitted to rows of all samples."""
         frames = [self._in_order(frame) for frame in frames]
-        encoder = SampleEncoder.of(frames, joined(frames))
+        encoder = SampleEncoder.of(frames, stacked(*frames))
         self.identifiers, self.changed = encoder.identifiers, encoder.changed
         self.marked = encoder.marked
         return encoder

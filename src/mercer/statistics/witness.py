@@ -7,7 +7,7 @@ import numpy as np
 
 from ..engine import as_numpy
 from ..expansion import RKHSFunction
-from ..rows import Training, joined, rows_at
+from ..rows import Training, rows_at, stacked
 from .samples import Samples
 
 # Rows at which a witness is evaluated to find the columns, in all.
@@ -25,7 +25,7 @@ def extreme_rows(
         new = as_numpy(function(samples.points(chunk))).astype(float)
         best = np.argsort(-new if largest else new, kind="stable")[:k]
         rows = rows_at(chunk, best)
-        kept = rows if kept is None else joined([kept, rows])
+        kept = rows if kept is None else stacked(kept, rows)
         values = np.concatenate([values, new[best]])
         order = np.argsort(-values if largest else values, kind="stable")[:k]
         kept, values = rows_at(kept, order), values[order]
