@@ -49,7 +49,6 @@ from ..solve import (
     LandmarkSolver,
     RidgeProblem,
     RidgeSolution,
-    expansion_of,
     solve_ridge,
 )
 from ..tables import (
@@ -216,7 +215,7 @@ class LearnedModel(BaseEstimator):
             rows, self.learn_report_ = self._keeping(rows, chosen), known.learn_report_
         self.kernel_ = self.learn_report_.kernel.bind(rows.X)
         solution = self._solved(rows, not targets.constant, rng)
-        function = expansion_of(solution.prediction)
+        function = solution.expansion
         self.points_, self.dual_coef_, self.intercept_ = function.S, function.W, function.b
         self.alpha_ = float(solution.alphas[0])
         self.solver_, self.exact_ = solution.solver, solution.solver != "landmarks"

@@ -33,7 +33,7 @@ from ..engine import (
 from ..feature_map import FeatureMap
 from ..kernels import RBF, Kernel, Scaled
 from ..rows import HeldRows, Training
-from ..solve import Given, RidgeProblem, expansion_of, ridge_on_coordinates, solve_ridge
+from ..solve import Given, RidgeProblem, ridge_on_coordinates, solve_ridge
 from ..space import Corrected
 from .base import kernel_of
 
@@ -226,7 +226,7 @@ def _learned(back, alpha):
         return ridge_on_coordinates(Z, T, penalties).prediction
     training = Training(back.ridge_kernel.bind_points(Z, None), HeldRows(Z), current())
     problem = RidgeProblem(training, T, Given(np.full(T.shape[1], alpha)))
-    return expansion_of(solve_ridge(problem, "primal").prediction)
+    return solve_ridge(problem, "primal").expansion
 
 
 def on_scores(kernel: Kernel):

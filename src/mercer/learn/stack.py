@@ -11,7 +11,7 @@ from scipy.optimize import nnls
 from ..engine import as_numpy, on_device_of
 from ..expansion import Expansion
 from ..kernels import Linear, Projected
-from ..solve import RidgeSolution, expansion_of, solve_ridge
+from ..solve import RidgeSolution, solve_ridge
 from .metric import column_scales
 from .observations import Observations
 
@@ -46,7 +46,7 @@ def linear_part(rows: Observations) -> tuple[RidgeSolution, Expansion, np.ndarra
     scales = column_scales(as_numpy(rows.X))
     kernel = Projected(Linear(), scales).bind(rows.X)
     solution = solve_ridge(rows.problem(kernel, float(max(1, len(scales)))))
-    f = expansion_of(solution.prediction)
+    f = solution.expansion
     slope = scales[:, None] * (as_numpy(f.S).T @ as_numpy(f.W))
     S = on_device_of(np.ascontiguousarray(slope.T), f.S)
     shares = (scales[:, None] * slope) ** 2

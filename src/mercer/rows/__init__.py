@@ -9,5 +9,5 @@ from .moments import ByClass, Extremes, Moments, Spread
 from .read import Training, read, read_sample, read_whole
 from .source import first_block, in_pieces, refuse_stream
 from .validate import check_kind, check_n_columns, take_input_names, validated_points
-from .workers import CoordinatesOnWorkers, Workers
+from .workers import Workers
 # --- end of the door

@@ -232,14 +232,10 @@ def _labels(y: Any) -> dict[str, Any]:
     return {"T": codes, "classes": classes}
 
 
-def _as_given(y: Any) -> dict[str, Any]:
-    return {"T": y}
-
-
 READERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "numbers": _numbers,
     "labels": _labels,
-    "as given": _as_given,
+    "as given": lambda y: {"T": y},
 }
 
 

@@ -70,6 +70,10 @@ class Workers:
         self.exact = exact_shares(kernel, X)
         self.given = self._send(self.exact)
 
+    def coordinates(self, factor: Any, roots: Any = None) -> "CoordinatesOnWorkers":
+        """Those of all points on the landmarks of a factor, left where they are made."""
+        return CoordinatesOnWorkers(self, factor, roots)
+
     def exact_product(self) -> MatrixProduct:
         return self._product(self.exact, self.given, exact=True)
 

@@ -1,12 +1,13 @@
 """Ridge regression: one problem, one solution, and solvers behind one small interface."""
 
+from ..rows import Workers
 from .auto import SOLVERS, ridge_on_coordinates, solve_ridge
 from .iterations import Certified, solve_iteratively
 from .landmark_solver import LandmarkSolution, LandmarkSolver, jittered_factor
 from .optimal_scoring import Fisher
 from .problem import Choice, Given, LeaveOneOut, Preconditioning, RidgeProblem
 from .refinement import Step
-from .solution import LeftOut, RidgeSolution, Steps, expansion_of
+from .solution import LeftOut, RidgeSolution, Steps
 
 __all__ = [
     "SOLVERS",
@@ -23,7 +24,7 @@ __all__ = [
     "RidgeSolution",
     "Step",
     "Steps",
-    "expansion_of",
+    "Workers",
     "jittered_factor",
     "ridge_on_coordinates",
     "solve_iteratively",

@@ -76,11 +76,12 @@ def offered(problem: Any, solvers: Any = COMPETING) -> list[tuple[Any, Way]]:
     The cheapest come first, exact ones before those that are not; those that refuse are last.
     """
     found = [(solver, Way.of(solver, problem, asked=False)) for solver in solvers]
-    return sorted(found, key=lambda offer: _rank(*offer))
 
+    def place(offer: tuple[Any, Way]):
+        solver, way = offer
+        return way.refusal is not None, solver.name == "landmarks", way.seconds or 0.0
 
-def _rank(solver, way):
-    return way.refusal is not None, solver.name == "landmarks", way.seconds or 0.0
+    return sorted(found, key=place)
 
 
 def solve_ridge(

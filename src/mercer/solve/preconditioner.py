@@ -25,7 +25,7 @@ from ..engine import (
     matrix_bytes,
     namespace,
 )
-from ..rows import CoordinatesOnWorkers, HeldRows, gather
+from ..rows import HeldRows, gather
 from ..space import factorize
 from .regularized import by_penalty, factor_shifted, solve_factored
 
@@ -114,7 +114,7 @@ class Preconditioner:
         self.F: Any = (
             HeldCoordinates(fit.F, roots)
             if workers is None
-            else CoordinatesOnWorkers(workers, fit.factor, roots)
+            else workers.coordinates(fit.factor, roots)
         )
         # With F + E instead of F, P <= (1 + |E| / sqrt(alpha))^2 (K + alpha I): Young's inequality.
         self.kappa = 1.0 + length * fit.misplaced / smallest**0.5

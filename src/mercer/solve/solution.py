@@ -94,6 +94,12 @@ class RidgeSolution(TravelsAsNumPy, ABC):
         one with an unknown mean.
         """
 
+    @property
+    def expansion(self) -> Expansion:
+        """The prediction as a sum of kernels, also where it is one of a map's coordinates."""
+        f = self.prediction
+        return f if isinstance(f, Expansion) else f.map.expand(f.coef, f.b)
+
     def cached(self, name: Any, make: Any) -> Any:
         """make(), once: factors that leave-one-out errors and variances need, never saved."""
         kept = vars(self).setdefault("_cached", {})
@@ -165,10 +171,3 @@ def left_out_of(residuals: Any, left: Any, share: Any) -> LeftOut:
     if share is not None:
         left = 1 - as_numpy(share)[:, None] * (1 - left)
     return LeftOut(as_numpy(residuals) / left, left[:, 0])
-
-
-def expansion_of(prediction: Any) -> Expansion:
-    """A prediction as a sum of kernels, also where it is a function of a map's coordinates."""
-    if isinstance(prediction, Expansion):
-        return prediction
-    return prediction.map.expand(prediction.coef, prediction.b)

@@ -44,14 +44,9 @@ def usual_map(rank: int, n: int) -> KernelMap:
     return KernelMap(max_rank=rank, tol=TOL, pivots="greedy" if n <= rank else "random")
 
 
-def _has_length_scale(kernel: Kernel) -> bool:
-    """Tell whether any part of a bound kernel changes with the scale."""
-    return kernel.rescaled(2.0) != kernel
-
-
 def _checked_scales(scales: Any, kernel: Kernel) -> tuple[float, ...]:
     """The scales to look at; one for a kernel that has no length scale."""
-    scaled = _has_length_scale(kernel)
+    scaled = kernel.rescaled(2.0) != kernel
     if scales is None:
         return USUAL if scaled else (1.0,)
     try:
