@@ -1,6 +1,7 @@
 """Imports go one way: the layout is the flow (docs/contribute)."""
 
 import ast
+import importlib
 from pathlib import Path
 
 import pytest
@@ -132,8 +133,7 @@ def test_classes_that_are_asked_for_are_found():
     assert {"RBF", "Spectrum", "Tanimoto"} < FORMULAS
 
 
-# Folders with a door: their `__init__` offers what others may use. `tools/doors.py --write` writes
-# it and the imports.
+# Folders with a door: their `__init__` offers what others may use.
 WITH_DOORS = {"engine", "kernels", "rows", "space", "solve", "learn", "tables", "estimators"}
 WITH_DOORS |= {"statistics", "export"}
 
@@ -148,7 +148,24 @@ def past_doors(path):
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_other_folders_import_from_the_door(path):
-    assert not [*past_doors(path)], "run tools/doors.py --write"
+    assert not [*past_doors(path)], "offer the name in the folder's __init__, and import it there"
+
+
+def offered(folder):
+    """Names that the `__init__` of a folder imports from its files."""
+    tree = ast.parse((ROOT / folder / "__init__.py").read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
+            yield from (alias.name for alias in node.names)
+
+
+@pytest.mark.parametrize("folder", sorted(WITH_DOORS))
+def test_a_door_offers_what_others_use(folder):
+    """Or what is public: a name that nobody imports any more leaves the door."""
+    door = importlib.import_module(f"mercer.{folder}")
+    others = [path for path in [*FILES, ROOT / "__init__.py"] if part_of(path) != folder]
+    used = {name.split(".")[-1] for path in others for name in imports(path)}
+    assert set(offered(folder)) <= used | set(getattr(door, "__all__", ())) | set(mercer.__all__)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Arrays, tiles, products, threads and memory. The engine knows no kernel by name."""
 
-# --- the door: written by tools/doors.py
 from .arrays import (
     Array,
     TravelsAsNumPy,
@@ -76,4 +75,3 @@ from .products import (
 from .resources import Resources, current, using
 from .sklearn_compat import boosted_nodes, libsvm, routing_enabled, visual_block
 from .threads import blas_threads_for, one_blas_thread, single_threaded
-# --- end of the door

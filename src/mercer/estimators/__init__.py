@@ -1,6 +1,5 @@
 """The kernel methods of the documents: each a map and a linear method."""
 
-# --- the door: written by tools/doors.py
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ..engine import door as _door
@@ -28,4 +27,3 @@ __getattr__ = _door(
         "trees": "Trees leaf_size",
     },
 )
-# --- end of the door

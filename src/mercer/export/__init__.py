@@ -1,6 +1,5 @@
 """Models leave the library: files without code, ONNX graphs."""
 
-# --- the door: written by tools/doors.py
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ..engine import door as _door
@@ -22,4 +21,3 @@ __getattr__ = _door(
         "safe_text": "harmless_value",
     },
 )
-# --- end of the door

@@ -1,22 +1,36 @@
 """Kernels: similarity by formula, their algebra, and checks on data."""
 
-from .adapters import FromFeatures, FromFunction, FromSklearn, Precomputed, as_kernel
+from .adapters import (
+    FromFeatures,
+    FromFunction,
+    FromSklearn,
+    GramColumns,
+    KernelLike,
+    Precomputed,
+    as_kernel,
+)
 from .algebra import Constant, Exp, PolynomialOf, Power, Product, Scaled, Sum
 from .alignment import GlobalAlignment
+from .calls import remembering
 from .columnwise import Chi2, Intersection, Laplacian
+from .composite import finite_values
 from .dot_product import Cosine, Linear, Polynomial, QuadraticForm, Sigmoid
 from .fingerprints import Tanimoto
 from .forests import ForestKernel
 from .graphs import ShortestPaths, WeisfeilerLehman
-from .kernel import Kernel
+from .kernel import Kernel, alike
 from .on_columns import OnColumns
-from .paths import Signature
+from .parameters import as_numbers, rules_in
+from .paths import Signature, read_paths
 from .periodic import Periodic
+from .printing import html_rows, listed
 from .projected import Projected
 from .sets import SetOf
+from .spectral import TooManyModesError
 from .stationary import RBF, Matern, RationalQuadratic
 from .strings import Spectrum
-from .validity import MercerReport, NotPSDError, check_mercer
+from .types import Data, Input, RandomState
+from .validity import MercerReport, NotPSDError, check_mercer, check_own_diagonal
 from .wrappers import Normalized, OnFeatures, Rescaled
 
 __all__: list[str] = [
@@ -70,16 +84,3 @@ KERNELS: dict[str, type[Kernel]] = {
     if isinstance(value, type) and issubclass(value, Kernel)
     if value is not Kernel and value.in_expressions
 }
-
-# --- the door: written by tools/doors.py
-from .adapters import GramColumns, KernelLike
-from .calls import remembering
-from .composite import finite_values
-from .kernel import alike
-from .parameters import as_numbers, rules_in
-from .paths import read_paths
-from .printing import html_rows, listed
-from .spectral import TooManyModesError
-from .types import Data, Input, RandomState
-from .validity import check_own_diagonal
-# --- end of the door

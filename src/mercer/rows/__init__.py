@@ -1,6 +1,5 @@
 """Rows: where they come from (arrays, streams, Dask collections), and sums over them."""
 
-# --- the door: written by tools/doors.py
 from .draw import drawn_rows
 from .held import HeldRows, rows_at, stacked
 from .interface import Column, LargestResidual, Rows
@@ -10,4 +9,3 @@ from .read import Training, read, read_sample, read_whole
 from .source import first_block, in_pieces, refuse_stream
 from .validate import check_kind, check_n_columns, take_input_names, validated_points
 from .workers import Workers
-# --- end of the door

@@ -1,11 +1,5 @@
 """Feature spaces: K = F F', by landmarks, by a kernel's own features, or by a correction."""
 
-from .cholesky import factorize
-from .landmarks import Landmarks
-
-__all__ = ["Landmarks", "factorize"]
-
-# --- the door: written by tools/doors.py
 from .certificate import Radii, magnitudes
 from .choice import (
     MapOptions,
@@ -15,14 +9,14 @@ from .choice import (
     space_of,
     space_of_sample,
 )
-from .cholesky import Fit
+from .cholesky import Fit, factorize
 from .fourier import Fourier
 from .fourier_grid import Extent, FourierPlan, fourier_space
 from .fourier_sums import FourierStep, all_pairs
 from .grow import certify_and_grow, empty_factor, extended
 from .indefinite import check_symmetric
 from .krylov import leading_eigenpairs
-from .landmarks import Corrected
+from .landmarks import Corrected, Landmarks
 from .own_features import OwnFeatures
 from .protocol import Panel, Space
 from .spectra import (
@@ -33,4 +27,5 @@ from .spectra import (
     spectrum,
     symmetric_rotation,
 )
-# --- end of the door
+
+__all__ = ["Landmarks", "factorize"]

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from . import encoder_tools, given
+from .columns import Numbers
 from .encoder import UNREAD, TableEncoder
 from .errors import BadInput
 from .notes import IDENTIFIER, TEXT
@@ -37,8 +38,3 @@ def __getattr__(name):
 
         return getattr(files, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-# --- the door: written by tools/doors.py
-from .columns import Numbers
-# --- end of the door
