@@ -7,8 +7,8 @@ from .columns import Numbers
 from .encoder import UNREAD, TableEncoder
 from .errors import BadInput
 from .notes import IDENTIFIER, TEXT
+from .reading import read_like, read_target
 from .sample_encoder import SampleEncoder
-from .target import read_like, read_target
 
 if TYPE_CHECKING:
     from .files import check_column, check_unpacked, first_line, read_table

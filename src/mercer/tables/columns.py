@@ -22,8 +22,10 @@ from ..kernels import points as pts
 from .notes import NUMBER
 from .parse_dates import parse_date
 from .parse_numbers import NumberFormat
-from .parse_text import as_texts, is_missing
+from .parse_text import as_texts, is_missing, one_by_one
 
+# What the outputs for a column of numbers are; the values themselves come first.
+VALUE, GAP, RANK, LEVEL = "value", "gap", "rank", "level"
 _PLAIN_NUMBER = re.compile(r"-?\d+(\.\d*)?")
 DAY = 86400.0
 # Cycles of a date: name, seconds they last, and how much of the past must be covered to see one.
@@ -162,13 +164,12 @@ def numbers_one_by_one(
     texts: Iterable[str | None], format: dict[str, Any] | None = None
 ) -> np.ndarray:
     """Texts as floats in a format, NaN where they are missing or not numbers."""
-    return _one_by_one(texts, NumberFormat(**(format or {})).parse, np.nan, float)
+    return one_by_one(texts, NumberFormat(**(format or {})).parse)
 
 
 def dates_one_by_one(texts: Iterable[str | None], day_first: bool = False) -> np.ndarray:
     """Texts as datetime64[us], NaT where they are missing or not dates."""
-    missing = np.datetime64("NaT", "us")
-    return _one_by_one(texts, lambda t: parse_date(t, day_first), missing, "datetime64[us]")
+    return one_by_one(texts, lambda t: parse_date(t, day_first), "datetime64[us]")
 
 
 def reads_as(kind: str, texts: Iterable[str | None]) -> np.ndarray:
@@ -176,19 +177,6 @@ def reads_as(kind: str, texts: Iterable[str | None]) -> np.ndarray:
     if kind == NUMBER:
         return ~np.isnan(numbers_one_by_one(texts))
     return ~np.isnat(dates_one_by_one(texts))
-
-
-def _one_by_one(texts, parse, missing, dtype):
-    """Each text read by itself: whatever stands beside it, "1,200" is what it was."""
-    read = {t: parse(t) for t in set(texts) if t is not None}
-    values = [missing if t is None or read[t] is None else read[t] for t in texts]
-    return np.array(values, dtype=dtype)
-
-
-def _without_words(texts):
-    """Yes and no as numbers: with gaps, pandas keeps True and False as objects."""
-    words = {"true": "1", "false": "0"}
-    return np.array([t and words.get(t.lower(), t) for t in texts], dtype=object)
 
 
 class Numbers(BaseEstimator):
@@ -224,9 +212,11 @@ class Numbers(BaseEstimator):
         self.n_missing_ = missing
         self.marks_missing_ = missing >= MARKED and len(known) >= MARKED
         self.ranks_ = Ranks.of(known) if self.ranks else None
-        self.levels_ = levels_of(known) if self.levels else None
-        self.names_ = _named(name, self)
-        return self
+        values = np.unique(known)
+        few = FEWEST_LEVELS <= len(values) <= MOST_LEVELS
+        many_rows = len(known) >= ROWS_PER_LEVEL * len(values)
+        self.levels_ = values if self.levels and few and many_rows else None
+        return self.named(name)
 
     def transform(self, values: np.ndarray) -> np.ndarray:
         x = self.read(values)
@@ -252,55 +242,30 @@ class Numbers(BaseEstimator):
         """New rows as floats, each text by itself: one bad value does not spoil the others."""
         if values.dtype.kind != "O":
             return as_float(values)
-        # Files of earlier versions say only whether commas were points.
-        former = {"decimal": ","} if getattr(self, "continental_", False) else {}
-        return numbers_one_by_one(_without_words(values), getattr(self, "format_", former))
+        # Yes and no are numbers: with gaps, pandas keeps True and False as objects.
+        words = {"true": "1", "false": "0"}
+        texts = [text and words.get(text.lower(), text) for text in values]
+        return numbers_one_by_one(texts, self.format_)
 
     @property
-    def n_ranks_(self) -> int:
-        """Outputs that are ranks; they come before those of single values."""
-        return 0 if self.ranks_ is None else 1
-
-    @property
-    def n_levels_(self) -> int:
-        """Outputs for single values, the last ones."""
-        return 0 if self.levels_ is None else len(self.levels_)
+    def kinds_(self) -> list[str]:
+        """The kind of each output."""
+        kinds = [VALUE] + [GAP] * self.marks_missing_ + [RANK] * (self.ranks_ is not None)
+        return kinds + ([] if self.levels_ is None else [LEVEL] * len(self.levels_))
 
     def keeping(self, ranks: bool, levels: bool) -> "Numbers":
         """The same encoder with ranks, and columns for single values, only where asked for."""
         kept = copy(self).set_params(ranks=self.ranks and ranks, levels=self.levels and levels)
         kept.ranks_ = self.ranks_ if ranks else None
         kept.levels_ = self.levels_ if levels else None
-        kept.names_ = _named(self.names_[0], kept)
-        return kept
+        return kept.named(self.names_[0])
 
-
-def _named(name, numbers):
-    """The names of what is made of a column of numbers, in its order."""
-    names = [name] + ([f"{name} is missing"] if numbers.marks_missing_ else [])
-    names += [f"{name} (rank)"] if numbers.ranks_ is not None else []
-    return names + ([] if numbers.levels_ is None else [f"{name}={v:g}" for v in numbers.levels_])
-
-
-def further_outputs(encoders: Iterable[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """(ranks, columns for single values) among the outputs: the last ones of their column."""
-    ranks: list[int] = []
-    levels: list[int] = []
-    end = 0
-    for encoder in encoders:
-        end += 0 if encoder is None else len(encoder.names_)
-        if isinstance(encoder, Numbers):
-            first = end - encoder.n_levels_
-            ranks += range(first - encoder.n_ranks_, first)
-            levels += range(first, end)
-    return np.array(ranks, dtype=int), np.array(levels, dtype=int)
-
-
-def levels_of(known: np.ndarray) -> np.ndarray | None:
-    """The values of a column that has few and many rows for each; None elsewhere."""
-    levels = np.unique(known)
-    few = FEWEST_LEVELS <= len(levels) <= MOST_LEVELS
-    return levels if few and len(known) >= ROWS_PER_LEVEL * len(levels) else None
+    def named(self, name: str) -> Self:
+        """With the names of its outputs."""
+        after = {VALUE: "", GAP: " is missing", RANK: " (rank)"}
+        self.names_ = [f"{name}{after[kind]}" for kind in self.kinds_ if kind != LEVEL]
+        self.names_ += [] if self.levels_ is None else [f"{name}={v:g}" for v in self.levels_]
+        return self
 
 
 class Ranks(BaseEstimator):
@@ -395,7 +360,7 @@ class Dates(BaseEstimator):
 
     def read(self, values: np.ndarray) -> np.ndarray:
         """New rows as datetime64[us], each text by itself, written as those of `fit`."""
-        if values.dtype.kind in "fiu" and getattr(self, "digits_", False):
+        if values.dtype.kind in "fiu" and self.digits_:
             values = spelled(values)
         if values.dtype.kind == "O":
             return dates_one_by_one(values, bool(self.day_first_))

@@ -6,29 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from . import notes
 from .columns import Categories, Dates, Kept, Numbers, Texts, as_float, spelled
 from .given import ReadTable
-from .notes import (
-    BOOLEAN,
-    CATEGORY,
-    CONSTANT,
-    DATE,
-    EMPTY,
-    IDENTIFIER,
-    IGNORED,
-    KEPT,
-    NUMBER,
-    TEXT,
-    left_out,
-    record_of,
-    sentinel_of,
-    total_of,
-    with_further,
-)
 from .parse_dates import DateColumn, dates_in_digits
 from .parse_numbers import NumberColumn, TextColumn
-from .reading import Notation, first_value, format_of, is_obvious
-from .target import texts_in
+from .reading import Notation, first_value, format_of, is_obvious, texts_in
 
 # A fitted encoder of one column, None where it is left out; and what is said about it.
 Decision = tuple[Any, dict[str, Any]]
@@ -81,7 +64,7 @@ class Decisions:
                     name, values, read.get(name), table.formats.get(name)
                 )
             if values.dtype.kind == "O":
-                record["total"] = total_of(values, numbers)
+                record["total"] = notes.total_of(values, numbers)
             found.append((encoder, record))
         table.columns = [
             read[name].values if isinstance(encoder, Numbers | Dates) and name in read else values
@@ -92,21 +75,21 @@ class Decisions:
     def _decide(self, name, values, read=None, format=None):
         """(fitted encoder or None, record) of one column; `read` is a column of texts as values."""
         if name in self.kept:
-            encoder = Kept().fit(values, name)
-            return encoder, record_of(name, KEPT, "kept as it is", "", encoder.names_, values)
+            kept = Kept().fit(values, name)
+            return notes.decision(kept, name, notes.KEPT, "kept as it is", values)
         if name in self.ids:
-            return left_out(name, IDENTIFIER, "names of rows, as you say")
+            return notes.left_out(name, notes.IDENTIFIER, "names of rows, as you say")
         if name in self.ignored:
-            return left_out(name, IGNORED, "as you say")
+            return notes.left_out(name, notes.IGNORED, "as you say")
         kind = values.dtype.kind
         if kind == "b":
-            return self.numbers(name, values, BOOLEAN)
+            return self.numbers(name, values, notes.BOOLEAN)
         if kind == "M":
             return self._dates(name, values, format=format)
         if kind in "fiu":
             check_finite(name, values)
             if kind in "iu" and name not in self.forced and _is_row_number(name, values):
-                return left_out(name, IDENTIFIER, "unique per row")
+                return notes.left_out(name, notes.IDENTIFIER, "unique per row")
             days = None if name in self.forced else dates_in_digits(values)
             if days is not None:
                 encoder, record = self._dates(name, days, format={"digits": True})
@@ -119,10 +102,10 @@ class Decisions:
     def _of_texts(self, name, texts, read):
         known = [text for text in texts if text is not None]
         if not known:
-            return left_out(name, EMPTY, "without a value")
+            return notes.left_out(name, notes.EMPTY, "without a value")
         n_values = len(set(known))
         if n_values == 1 and len(known) == len(texts):
-            return left_out(name, CONSTANT, "the same in all rows")
+            return notes.left_out(name, notes.CONSTANT, "the same in all rows")
         if read is not None:
             if len(read.wrong) == n_values:
                 raise ValueError(
@@ -146,21 +129,22 @@ class Decisions:
         named = (words < 2 and (unique or nearly)) or (unique and patterns <= 0.1 * len(known))
         sequences = named and _are_sequences(known)
         if named and not sequences:
-            return left_out(name, IDENTIFIER, _uniqueness(n_values, len(known)))
+            return notes.left_out(name, notes.IDENTIFIER, _uniqueness(n_values, len(known)))
         most = self.options.max_categories
-        few = n_values <= most or _covered(known, most - 1) >= 0.5
+        frequent = sum(count for _, count in Counter(known).most_common(most - 1))
+        few = n_values <= most or frequent >= 0.5 * len(known)
         if few and not sequences and not (unique and words >= 2):  # sentences, all different
             return self._categories(name, texts)
         if self.options.text == "drop":
-            return left_out(name, TEXT, "free text")
+            return notes.left_out(name, notes.TEXT, "free text")
         encoder = Texts(self.options.text_components, self.options.random_state).fit(texts, name)
-        return encoder, record_of(name, TEXT, "character n-grams", "", encoder.names_, texts)
+        return notes.decision(encoder, name, notes.TEXT, "character n-grams", texts)
 
     def numbers(
         self,
         name: str,
         values: np.ndarray,
-        kind: str = NUMBER,
+        kind: str = notes.NUMBER,
         reason: str = "",
         format: dict[str, Any] | None = None,
     ) -> Decision:
@@ -168,38 +152,42 @@ class Decisions:
         x = as_float(values)
         known = x[~np.isnan(x)]
         if not len(known):
-            return left_out(name, EMPTY, "without a value")
-        if known.min() == known.max() and (kind == BOOLEAN or not _gaps_tell(x)):
-            return left_out(name, CONSTANT, "the same in all rows")
-        scale = "none" if kind == BOOLEAN else self.options.scale
+            return notes.left_out(name, notes.EMPTY, "without a value")
+        # A column of one value may be informative by its gaps alone.
+        gaps_tell = kind != notes.BOOLEAN and min(len(known), len(x) - len(known)) >= 5
+        if known.min() == known.max() and not gaps_tell:
+            return notes.left_out(name, notes.CONSTANT, "the same in all rows")
+        scale = "none" if kind == notes.BOOLEAN else self.options.scale
         further = (self.options.ranks, self.options.levels)
-        ranks, levels = (wanted and kind != BOOLEAN for wanted in further)
+        ranks, levels = (wanted and kind != notes.BOOLEAN for wanted in further)
         encoder = Numbers(scale, ranks, levels).fit(values, name, format)
         action = {"standard": "standardised", "unit": "scaled to 0 to 1", "none": "kept"}[scale]
-        action = with_further(action, encoder)
-        record = record_of(name, kind, action, reason, encoder.names_, x)
-        record["sentinel"] = sentinel_of(known) if kind == NUMBER else None
+        action = notes.with_further(action, encoder)
+        encoder, record = notes.decision(encoder, name, kind, action, x, reason)
+        record["sentinel"] = notes.sentinel_of(known) if kind == notes.NUMBER else None
         return encoder, record
 
     def _dates(self, name, values, format=None):
         x = as_float(values)
         known = x[~np.isnan(x)]
         if not len(known):
-            return left_out(name, EMPTY, "without a value")
+            return notes.left_out(name, notes.EMPTY, "without a value")
         if known.min() == known.max():
-            return left_out(name, CONSTANT, "the same in all rows")
+            return notes.left_out(name, notes.CONSTANT, "the same in all rows")
         encoder = Dates().fit(values, name, format)
         action = "a number of days and their cycles"
-        return encoder, record_of(name, DATE, action, "", encoder.names_, x)
+        return notes.decision(encoder, name, notes.DATE, action, x)
 
     def _categories(self, name, texts):
         encoder = Categories(self.options.max_categories).fit(texts, name)
         if len(encoder.names_) < 2:
             known = [text for text in texts if text is not None]
             if encoder.n_pooled_:  # every value is rare: names, not one value for all
-                return left_out(name, IDENTIFIER, _uniqueness(len(set(known)), len(known)))
-            return left_out(name, CONSTANT, "nearly the same in all rows")
-        record = record_of(name, CATEGORY, "columns of 0 and 1", "", encoder.names_, texts)
+                return notes.left_out(
+                    name, notes.IDENTIFIER, _uniqueness(len(set(known)), len(known))
+                )
+            return notes.left_out(name, notes.CONSTANT, "nearly the same in all rows")
+        encoder, record = notes.decision(encoder, name, notes.CATEGORY, "columns of 0 and 1", texts)
         record["n_pooled"] = encoder.n_pooled_
         return encoder, record
 
@@ -213,12 +201,6 @@ def _uniqueness(n_values, n):
     if n_values == n:
         return "unique per row"
     return f"{n_values} different values in {n} rows: nearly every row has its own"
-
-
-def _gaps_tell(x):
-    """Whether a column is informative by its gaps alone."""
-    missing = int(np.isnan(x).sum())
-    return missing >= 5 and len(x) - missing >= 5
 
 
 def _is_row_number(name, values):
@@ -241,8 +223,3 @@ def _are_sequences(known):
     letters = sum(text.replace("-", "").replace("*", "").isalpha() for text in known)
     bonds = sum(bool(_SMILES.fullmatch(text)) and any(c in text for c in "()=#") for text in known)
     return max(letters, bonds) >= 0.9 * len(known)
-
-
-def _covered(known, size):
-    """Share of the rows that the most frequent values account for."""
-    return sum(count for _, count in Counter(known).most_common(size)) / len(known)

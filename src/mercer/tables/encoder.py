@@ -14,19 +14,11 @@ from ..engine import check_at_least
 from ..kernels import listed
 from ..kernels import points as pts
 from ..rows import drawn_rows, gather, in_pieces, lazily, refuse_stream
-from .columns import (
-    Categories,
-    Dates,
-    Numbers,
-)
+from .columns import Categories, Dates, Numbers
 from .decisions import Decisions, check_finite
 from .encoder_tools import effects_of, name_outputs
 from .given import ReadTable, read_columns
-from .notes import (
-    IDENTIFIER,
-    in_rows,
-    notes_on,
-)
+from .notes import IDENTIFIER, in_rows, notes_on
 from .target_encoding import WithTargetEncoding
 
 if TYPE_CHECKING:

@@ -6,17 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .columns import (
-    Dates,
-    Kept,
-    Numbers,
-    Texts,
-    as_float,
-    further_outputs,
-)
+from .columns import LEVEL, RANK, Dates, Kept, Numbers, Texts, as_float
 from .given import read_columns
 from .notes import CATEGORY, EFFECT, NO_HELP, TEXT, left_out, with_further
-from .target_encoding import MOST_MEANS, TargetEncoding, WithTargetEncoding
+from .target_encoding import MOST_MEANS, WORDS, TargetEncoding, WithTargetEncoding
 
 if TYPE_CHECKING:
     from .encoder import TableEncoder
@@ -85,7 +78,8 @@ def add_target_encoding(
         if not means.is_significant_:
             continue
         without |= dict(zip(means.names_, means.forget_rows().T))
-        keeps = record["kind"] == CATEGORY or means.are_words_
+        words = np.mean([len(level.split()) for level in means.levels_])
+        keeps = record["kind"] == CATEGORY or words >= WORDS
         made.encoders_[j] = WithTargetEncoding(encoder.encoders_[j], means) if keeps else means
         made.columns_[j] = record | {
             "kind": record["kind"] if keeps else CATEGORY,
@@ -140,12 +134,10 @@ def name_outputs(encoder: "TableEncoder") -> "TableEncoder":
     """The encoder, with what its columns say about its outputs."""
     outputs = [name for record in encoder.columns_ for name in record["outputs"]]
     encoder.feature_names_out_ = np.array(outputs, dtype=object)
-    encoder.rank_outputs_, encoder.level_outputs_ = further_outputs(encoder.encoders_)
-    of_texts = [
-        isinstance(made, Texts)
-        for made in encoder.encoders_
-        if made is not None
-        for _ in made.names_
-    ]
-    encoder.text_outputs_ = np.flatnonzero(of_texts)
+    kinds: list[Any] = []
+    for made in encoder.encoders_:
+        kinds += getattr(made, "kinds_", [type(made)] * len(getattr(made, "names_", ())))
+    encoder.rank_outputs_, encoder.level_outputs_, encoder.text_outputs_ = (
+        np.flatnonzero([kind == wanted for kind in kinds]) for wanted in (RANK, LEVEL, Texts)
+    )
     return encoder

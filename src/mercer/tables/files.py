@@ -25,7 +25,6 @@ from .decisions import IDENTIFIED
 from .encoder import TableEncoder
 from .errors import BadInput
 from .notes import in_rows
-from .parse_dates import DateColumn, parse_date
 from .parse_numbers import TextColumn, read_numbers
 from .parse_text import MISSING, as_texts
 from .reading import Notation
@@ -99,8 +98,8 @@ def read_table(
     >>> frame["price"].tolist()
     [1200.0, 950.0]
     """
-    _check_arguments({"target": target, "sep": sep, "encoding": encoding}, decimal, dayfirst, like)
-    number, category = _names("number", number), _names("category", category)
+    texts, columns = {"target": target, "sep": sep, "encoding": encoding}, {"number": number}
+    _check_arguments(texts, columns | {"category": category}, decimal, dayfirst, like)
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"path must be a str or a Path, got {path!r}.")
     if not str(path):
@@ -110,7 +109,9 @@ def read_table(
     separator = None
     try:
         if kind in (".parquet", ".pq"):
-            frame = _from_parquet(content, name)
+            with suppress(ImportError):  # another reader of pandas's, or its message
+                _check_parquet(content, name)
+            frame = pd.read_parquet(io.BytesIO(content))
         elif kind in (".xlsx", ".xls", ".xlsm"):
             frame = _from_sheets(content, name, notes)
         elif kind in (".jsonl", ".ndjson", ".json"):
@@ -138,24 +139,19 @@ def read_table(
     return typed_frame(frame, reading, target, like, notes), notes
 
 
-def _check_arguments(texts, decimal, dayfirst, like):
+def _check_arguments(texts, columns, decimal, dayfirst, like):
     for name, value in texts.items():
         if not (value is None or isinstance(value, str)):
             raise TypeError(f"{name} must be a str or None, got {value!r}.")
+    for name, value in columns.items():
+        if not (isinstance(value, (list, tuple)) and all(isinstance(c, str) for c in value)):
+            raise TypeError(f"{name} must be a list of names of columns, got {value!r}.")
     if not (decimal is None or (isinstance(decimal, str) and decimal in (".", ","))):
         raise BadInput(f"decimal must be '.' or ',', got {decimal!r}.")
     if not (dayfirst is None or isinstance(dayfirst, bool)):
         raise TypeError(f"dayfirst must be True, False or None, got {dayfirst!r}.")
     if not (like is None or hasattr(like, "columns_")):
         raise TypeError(f"like must be a fitted TableEncoder or None, got {like!r}.")
-
-
-def _names(argument, columns):
-    """Names of columns, as a list."""
-    listed = isinstance(columns, (list, tuple)) and all(isinstance(c, str) for c in columns)
-    if not listed:
-        raise TypeError(f"{argument} must be a list of names of columns, got {columns!r}.")
-    return list(columns)
 
 
 def _content(path):
@@ -227,12 +223,6 @@ def _kind_of(content):
 
 
 # --- formats --------------------------------------------------------------------------------------
-
-
-def _from_parquet(content, name):
-    with suppress(ImportError):  # another reader of pandas's, or its message
-        _check_parquet(content, name)
-    return pd.read_parquet(io.BytesIO(content))
 
 
 def _check_parquet(content, name):
@@ -558,7 +548,7 @@ def _below_headers(frame, notes):
     def strange(i):
         """Columns with a text that is unlike the rest; None where this is a row of values."""
         known = {name: texts[name][i] for name in read if texts[name][i] is not None}
-        unlike = [name for name, text in known.items() if not _is_like(text, read[name])]
+        unlike = [name for name, text in known.items() if read[name].value_of(text) is None]
         values = len(unlike) < len(known) or frame[others].iloc[i].notna().any()
         words = (t[i] in t[2:] for n, t in texts.items() if n not in read and t[i] is not None)
         return None if values or any(words) else unlike
@@ -577,13 +567,6 @@ def _below_headers(frame, notes):
 
 def _has_digits(text):
     return text is not None and any(map(str.isdigit, text))
-
-
-def _is_like(text, column):
-    """Whether a text can be read as those of a column of numbers or dates."""
-    if isinstance(column, DateColumn):
-        return parse_date(text, column.day_first) is not None
-    return column.format.parse(text) is not None
 
 
 def check_column(frame: pd.DataFrame, target: str, notes: Iterable[str] = ()) -> None:

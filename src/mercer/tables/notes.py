@@ -25,23 +25,17 @@ TOTALS = frozenset(
 )
 
 
-def record_of(
-    name: str, kind: str, action: str, reason: str, outputs: Iterable[str], values: np.ndarray
-) -> dict[str, Any]:
+def decision(
+    encoder: Any, name: str, kind: str, action: str, values: np.ndarray, reason: str = ""
+) -> tuple[Any, dict[str, Any]]:
+    """(the fitted encoder of a column or None, the record of what is done to it)."""
     if values.dtype.kind == "O":
         missing = sum(v is None for v in values)
     else:
         missing = int(np.isnan(values).sum()) if values.dtype.kind == "f" else 0
-    return {
-        "name": name,
-        "kind": kind,
-        "action": action,
-        "reason": reason,
-        "outputs": list(outputs),
-        "n_missing": missing,
-        "n_pooled": 0,
-        "not_read": [],
-    }
+    outputs = [] if encoder is None else list(encoder.names_)
+    record = {"name": name, "kind": kind, "action": action, "reason": reason, "outputs": outputs}
+    return encoder, record | {"n_missing": missing, "n_pooled": 0, "not_read": []}
 
 
 def sentinel_of(known: np.ndarray) -> tuple[float, int] | None:
@@ -107,13 +101,14 @@ def notes_on_reading(read: Iterable[tuple[str, str, str, str, bool]]) -> list[st
 def with_further(action: str, encoder: Any) -> str:
     """The action on a column of numbers, and what else its encoder makes of it."""
     plain = action.split(", and ")[0] if action.endswith(AS_WELL) else action
-    further = ["ranked"] * encoder.n_ranks_ + ["split by value"] * (encoder.n_levels_ > 0)
+    told = {"rank": "ranked", "level": "split by value"}
+    further = [words for kind, words in told.items() if kind in encoder.kinds_]
     return f"{plain}, and {' and '.join(further)}{AS_WELL}" if further else plain
 
 
 def left_out(name: str, kind: str, reason: str) -> tuple[None, dict[str, Any]]:
     """(no encoder, record) of a column that is not used."""
-    return None, record_of(name, kind, LEFT_OUT, reason, [], np.zeros(0))
+    return decision(None, name, kind, LEFT_OUT, np.zeros(0), reason)
 
 
 def notes_on(columns: Sequence[dict[str, Any]]) -> list[str]:

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from .parse_numbers import MOSTLY
+from .parse_text import one_by_one
 
 _ZONE = r"(?:\s?(?P<zone>Z|UTC|GMT|[-+]\d{2}:?\d{2}|[-+]\d{2}))?"
 _CLOCK = (
@@ -31,20 +33,7 @@ _FORMS = (
     re.compile(rf"{_YEAR}[ -]{_NAME}"),
     _DIGITS := re.compile(r"(?P<year>1[89]\d\d|20\d\d)(?P<month>0[1-9]|1[0-2])(?P<day>\d\d)?"),
 )
-_MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
+_MONTHS = "january february march april may june july august september october november december"
 # So many different numbers such as 192607 or 20120131, in several years, are not so by chance.
 LEAST_DIGITS = 10
 
@@ -64,6 +53,10 @@ class DateColumn:
     wrong: list[str]
     open: str | None
 
+    def value_of(self, text: str) -> np.datetime64 | None:
+        """Another text as a date, written as these are."""
+        return parse_date(text, self.day_first)
+
 
 def read_dates(
     texts: Iterable[str | None], day_first: bool | None = None, usual: bool | None = None
@@ -75,7 +68,8 @@ def read_dates(
     """
     texts = list(texts)
     known = sorted({text for text in texts if text is not None})
-    if not known or sum(map(_looks_like_a_date, known)) < MOSTLY * len(known) / 2:
+    dates = sum(any(form.fullmatch(text) for form in _FORMS) for text in known)
+    if not known or dates < MOSTLY * len(known) / 2:
         return None
     if _are_days_of_months(known):
         return None
@@ -90,17 +84,12 @@ def read_dates(
             day_first = _by_hints(texts, parts, usual)
     else:
         open = []
-    read = {text: _date(text, day_first) for text in known}
-    missing = np.datetime64("NaT", "us")
-    values = [missing if t is None or read[t] is None else read[t] for t in texts]
-    wrong = [text for text in known if read[text] is None]
-    bad = sum(text is not None and read[text] is None for text in texts)
+    values = one_by_one(texts, partial(_date, day_first=day_first), "datetime64[us]")
+    bad = [t for t, gap in zip(texts, np.isnat(values)) if gap and t is not None]
     total = sum(text is not None for text in texts)
-    if total - bad < MOSTLY * total:
+    if total - len(bad) < MOSTLY * total:
         return None
-    return DateColumn(
-        np.array(values, dtype="datetime64[us]"), day_first, wrong, next(iter(open), None)
-    )
+    return DateColumn(values, day_first, sorted(set(bad)), next(iter(open), None))
 
 
 def parse_date(text: str, day_first: bool) -> np.datetime64 | None:
@@ -127,16 +116,10 @@ def dates_in_digits(values: np.ndarray) -> np.ndarray | None:
         return None
     if not np.isin(known // (100 if known[0] > 1e7 else 1) % 100, np.arange(1, 13)).all():
         return None
-    texts = {value: str(int(value)) for value in known.tolist()}
-    if not are_digits_of_dates(texts.values()):
+    texts = [None if v != v else str(int(v)) for v in values.tolist()]
+    if not are_digits_of_dates(text for text in texts if text is not None):
         return None
-    missing = np.datetime64("NaT", "us")
-    days = [_date(texts[v], False) if v in texts else missing for v in values.tolist()]
-    return np.array(days, dtype="datetime64[us]")
-
-
-def _looks_like_a_date(text):
-    return any(form.fullmatch(text) for form in _FORMS)
+    return one_by_one(texts, partial(_date, day_first=False), "datetime64[us]")
 
 
 def _are_days_of_months(texts):
@@ -177,22 +160,16 @@ def _date(text, day_first):
         part |= dict(zip(("day", "month") if day_first else ("month", "day"), found.group(1, 3)))
     month = part.get("month") or 3 * int(part.get("quarter") or 0) - 2
     if part.get("name"):
-        month = _month(part["name"])
+        # "Sept" and "Jan" are names, too.
+        names = enumerate(_MONTHS.split(), 1)
+        month = next((i for i, name in names if name.startswith(part["name"].lower())), 0)
+    year = int(part["year"])
+    if len(part["year"]) == 2:  # of 1930 to 2029, as in spreadsheets
+        year += 2000 if year < 30 else 1900
     try:
-        return _moment(_year(part["year"]), int(month), int(part.get("day") or 1), part)
+        return _moment(year, int(month), int(part.get("day") or 1), part)
     except ValueError:  # the 31st of February
         return None
-
-
-def _year(text):
-    """Two digits are a year of 1930 to 2029, as in spreadsheets."""
-    year = int(text)
-    return year if len(text) == 4 else year + (2000 if year < 30 else 1900)
-
-
-def _month(name):
-    """The number of a month; "Sept" and "Jan" are names, too."""
-    return next((i for i, m in enumerate(_MONTHS, 1) if m.startswith(name.lower())), 0)
 
 
 def _moment(year, month, day, part):

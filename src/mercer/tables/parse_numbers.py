@@ -8,9 +8,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+
+from .parse_text import one_by_one
 
 # A column is read as numbers (or dates) where at least this share of its values are.
 MOSTLY = 0.95
@@ -111,6 +112,10 @@ class NumberColumn:
     wrong: list[str]
     open: str | None
 
+    def value_of(self, text: str) -> float | None:
+        """Another text as a number, written as these are."""
+        return self.format.parse(text)
+
 
 class TextColumn:
     """The different texts of a column, their numbers of rows, and what they say about marks."""
@@ -173,9 +178,14 @@ class TableDecimal:
     sure: bool
 
 
-def decimal_of(columns: Iterable[Any], separator: str | None = None) -> TableDecimal:
-    """The mark of most columns that tell, or else by separator and currency."""
-    votes: Counter = Counter()
+def decimal_of(
+    columns: Iterable[TextColumn], separator: str | None = None, points: int = 0
+) -> TableDecimal:
+    """The mark of most columns that tell, or else by separator and currency.
+
+    `points` further columns have a decimal point.
+    """
+    votes: Counter = Counter({".": points} if points else {})
     hints: Counter = Counter({",": 1} if separator == ";" else {})
     for column in columns:
         marks = column.marks()
@@ -266,10 +276,9 @@ def _all_read(column, format):
 
 
 def _values(column, format):
-    known = {text: format.parse(text) for text in column.counts}
-    values = [np.nan if t is None or known[t] is None else known[t] for t in column.texts]
-    wrong = sorted(text for text, value in known.items() if value is None)
-    return NumberColumn(np.array(values, dtype=float), format, wrong, None)
+    values = one_by_one(column.texts, format.parse)
+    wrong = {t for t, gap in zip(column.texts, np.isnan(values)) if gap and t is not None}
+    return NumberColumn(values, format, sorted(wrong), None)
 
 
 def _read_times(column):

@@ -1,6 +1,6 @@
 """Texts of a table: which of them say that there is no value."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,18 @@ def is_missing(value: Any) -> bool:
         return bool(value != value)
     except (TypeError, ValueError):  # pandas' NA has no truth value; lists compare item by item
         return type(value).__name__ == "NAType"
+
+
+def one_by_one(
+    texts: Iterable[str | None], parse: Callable[[str], Any], dtype: str = "float64"
+) -> np.ndarray:
+    """Each text read by itself: whatever stands beside it, "1,200" is what it was.
+
+    NaN or NaT where a text is missing or cannot be read.
+    """
+    texts = list(texts)
+    read = {None: None} | {text: parse(text) for text in set(texts) if text is not None}
+    return np.array([read[text] for text in texts], dtype=dtype)
 
 
 def as_texts(values: Iterable[Any]) -> np.ndarray:

@@ -85,10 +85,6 @@ class TargetEncoding(BaseEstimator):
         """Whether the values differ by more than chance, for enough of the rows."""
         return self.chance_ <= CHANCE
 
-    @property
-    def are_words_(self) -> bool:
-        return bool(np.mean([len(level.split()) for level in self.levels_]) >= WORDS)
-
     def unseen(self, values: np.ndarray) -> np.ndarray:
         """Which rows have a value that `fit` has not seen."""
         known = {*self.levels_.tolist(), *getattr(self, "pooled_", ())}

@@ -32,22 +32,6 @@ def is_decimal(x: np.ndarray) -> bool:
     return bool((small | long | large).any())
 
 
-class PlainNumbers:
-    """Numbers that need no interpretation; they tell only that the decimal mark is a point."""
-
-    def __init__(self, points: bool):
-        self.points = points
-
-    def is_numeric(self) -> bool:
-        return True
-
-    def marks(self) -> Counter:
-        return Counter({".": int(self.points)})
-
-    def currency(self) -> None:
-        return None
-
-
 def typed_frame(
     frame: pd.DataFrame,
     reading: Notation,
@@ -60,12 +44,13 @@ def typed_frame(
     Columns that the user calls categories have that dtype. What was read how is noted, and kept in
     ``attrs["formats"]``.
     """
+    # `plain` are numbers that need no interpretation; some tell that the decimal mark is a point.
     texts, plain, changed = {}, {}, {}
     for name in frame.columns:
         column = frame[name]
         if not (column.dtype == object or pd.api.types.is_string_dtype(column)):
             if column.dtype.kind == "f" and reading.separator is not None:
-                plain[name] = PlainNumbers(True)  # of a text file, and nothing else than decimals
+                plain[name] = True  # of a text file, and nothing else than decimals
             continue
         simple = None
         if pd.api.types.is_string_dtype(column) and name not in reading.categories:
@@ -73,7 +58,7 @@ def typed_frame(
         if simple is None:
             texts[name] = as_texts(column.tolist())
         elif isinstance(simple, tuple):
-            plain[name], changed[name] = PlainNumbers(simple[1]), simple[0]
+            changed[name], plain[name] = simple
         else:
             changed[name] = simple
     if target in texts:
@@ -82,7 +67,7 @@ def typed_frame(
         _gaps(frame[target], changed[target].isna(), set(), notes)
     if like is not None:
         return _as_trained(frame, texts, plain, changed, reading, like, notes)
-    read = reading.columns(texts, plain.values())
+    read = reading.columns(texts, points=sum(plain.values()))
     for name, values in texts.items():
         new = read[name].values if name in read else values
         changed[name] = pd.Series(new, index=frame.index)
@@ -173,8 +158,8 @@ def _as_trained(frame, texts, plain, changed, reading, like, notes):
             known = pd.Series(days, index=frame.index).dt.strftime("%Y-%m-%d %H:%M:%S.%f")
             # Texts that are no dates stay: the encoder says what is wrong.
             changed[name] = known.where(known.notna(), changed[name])
-    told = [column for column in [*written.values(), *plain.values()] if column.is_numeric()]
-    table = decimal_of(told, reading.separator)
+    told = [column for column in written.values() if column.is_numeric()]
+    table = decimal_of(told, reading.separator, sum(plain.values()))
     mark = reading.decimal or table.mark
     for name in {*texts} & {*numbers}:
         values, column = texts[name], written[name]
