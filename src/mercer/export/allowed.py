@@ -122,13 +122,10 @@ def _steps(value: Any, vouched: Callable[[Any], bool]) -> bool:
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str):
             return False
         step = pair[1]
-        return isinstance(step, (BaseEstimator, type(None))) or vouched(step) or _passes(step)
+        passes = isinstance(step, str) and step == "passthrough"
+        return passes or isinstance(step, (BaseEstimator, type(None))) or vouched(step)
 
     return isinstance(value, list) and all(map(is_step, value))
-
-
-def _passes(step: Any) -> bool:
-    return isinstance(step, str) and step == "passthrough"
 
 
 _ESTIMATOR, _ESTIMATOR_OR_NONE = _one_of(BaseEstimator), _one_of(BaseEstimator, type(None))

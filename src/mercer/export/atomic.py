@@ -7,10 +7,10 @@ import re
 import secrets
 import stat
 import time
+from contextlib import suppress
 
 _BINARY = getattr(os, "O_BINARY", 0)
-# A temporary file this old belongs to a save that was killed.
-ORPHAN_SECONDS = 3600
+HOUR = 3600
 
 
 def write_atomically(path: str | bytes | os.PathLike[str], data: bytes | memoryview):
@@ -81,15 +81,11 @@ def _remove_orphans(folder, name):
         match = pattern.fullmatch(found)
         path = os.path.join(folder, found)
         try:
-            if match and (_is_gone(int(match[1])) or _is_old(path)):
+            # Silent for an hour, though a process has its writer's number: a later one, then.
+            if match and (_is_gone(int(match[1])) or time.time() - os.stat(path).st_mtime > HOUR):
                 os.unlink(path)
         except OSError:
             pass  # another save was faster, or it is not ours to remove
-
-
-def _is_old(path):
-    """Silent for an hour, though a process has its writer's number: a later one, then."""
-    return time.time() - os.stat(path).st_mtime > ORPHAN_SECONDS
 
 
 def _is_gone(process):
@@ -100,19 +96,15 @@ def _is_gone(process):
     except ProcessLookupError:
         return True
     except (OSError, OverflowError):
-        return False
+        pass
     return False
 
 
 def _sync_folder(folder):
     """The rename itself, on the disk; not every system opens folders."""
-    try:
+    with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        pass
-    finally:
-        os.close(descriptor)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -23,6 +23,7 @@ DTYPE = re.compile(r"[<>|=]?[biufcSUmMO]\d*(\[\d*\w+\])?")
 # Levels of lists, dicts and arrays of objects in each other: NumPy frees each by a call of its own,
 # and many of them would end the interpreter. Objects may be deeper: a sum of kernels is.
 MOST_LEVELS, MOST_OBJECTS = 50, 20_000
+COLLECTIONS: dict[str, type] = {made.__name__: made for made in (list, tuple, set, frozenset)}
 
 
 class Model:
@@ -121,14 +122,8 @@ class Model:
         match kind, content:
             case "at", int(place) if 0 <= place < len(self.built):
                 return self.built[place]
-            case "list", list():
-                return [self.value(v) for v in content]
-            case "tuple", list():
-                return tuple(self.value(v) for v in content)
-            case "set", list():
-                return {self.value(v) for v in content}
-            case "frozenset", list():
-                return frozenset(self.value(v) for v in content)
+            case (("list" | "tuple" | "set" | "frozenset"), list()):
+                return COLLECTIONS[kind](self.value(v) for v in content)
             case "dict", [list(keys), list(values)] if len(keys) == len(values):
                 return {self.value(k): self.value(v) for k, v in zip(keys, values)}
             case "slice", [start, stop, step]:

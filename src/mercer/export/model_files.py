@@ -150,7 +150,12 @@ def load(
         except Exception as error:
             raise _damaged(name, error) from error
         if missing:
-            raise _untrusted(missing, known, name)
+            raise TypeError(
+                f"{name} uses {', '.join(missing)}, which mercer does not vouch for: whoever wrote "
+                "the file decides what they are given, and that can run code, overwrite files or "
+                "crash Python. If you trust the file's author, load with "
+                f"trusted={sorted({*known, *missing})!r}."
+            )
         try:
             model = built.build(tree["model"])
         except (ImportError, AttributeError) as error:
@@ -179,25 +184,7 @@ def _names_of(trusted):
     return frozenset(t if isinstance(t, str) else public_name(t) for t in trusted)
 
 
-def _untrusted(names, trusted, path):
-    return TypeError(
-        f"{path} uses {', '.join(names)}, which mercer does not vouch for: whoever wrote the file "
-        "decides what they are given, and that can run code, overwrite files or crash Python. If "
-        f"you trust the file's author, load with trusted={sorted({*trusted, *names})!r}."
-    )
-
-
 # --- the archive ----------------------------------------------------------------------------------
-
-
-def _header(model):
-    return {
-        "format": FORMAT,
-        "type": type(model).__name__,
-        "mercer": version("mercer"),
-        "numpy": np.__version__,
-        "scikit-learn": version("scikit-learn"),
-    }
 
 
 def _table(model):
@@ -225,9 +212,11 @@ def _archive(model):
     """The bytes of a file (a header, the table of objects, and one .npy file per array), and the
     names that whoever loads it must trust."""
     (table, tree, needed), content = _table(model), BytesIO()
+    header = {"format": FORMAT, "type": type(model).__name__}
+    header |= {name: version(name) for name in ("mercer", "numpy", "scikit-learn")}
     with zipfile.ZipFile(content, "w") as archive:
         # ZipInfo has a fixed date: the same model gives the same bytes.
-        archive.writestr(zipfile.ZipInfo(HEADER), json.dumps(_header(model)))
+        archive.writestr(zipfile.ZipInfo(HEADER), json.dumps(header))
         archive.writestr(zipfile.ZipInfo(TREE), tree)
         for name, array in table.arrays.items():
             with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as file:

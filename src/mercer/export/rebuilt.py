@@ -8,6 +8,7 @@ on copies that nothing else in the file can change.
 import datetime
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -18,7 +19,7 @@ import scipy.sparse
 
 from .registry import public_name
 
-WORDS_OF_MERSENNE_TWISTER = 624
+WORDS = 624  # of the Mersenne twister
 # Characters of dates and times in ISO 8601: other texts would reach a parser that guesses.
 ISO = re.compile(r"[0-9T:.+\- ]{1,64}")
 
@@ -37,16 +38,10 @@ def _is_index(value):
 
 def _random_state(kind, key, position, has_gauss, gauss):
     _expect(kind == "MT19937", f"a random state of kind {kind!r}")
-    _expect(
-        isinstance(key, np.ndarray)
-        and key.dtype == np.uint32
-        and key.shape == (WORDS_OF_MERSENNE_TWISTER,),
-        "a random state whose key is not 624 words",
-    )
-    _expect(
-        _is_index(position) and 0 <= position <= WORDS_OF_MERSENNE_TWISTER,
-        f"a random state at position {position!r}",
-    )
+    words = isinstance(key, np.ndarray) and key.dtype == np.uint32 and key.shape == (WORDS,)
+    _expect(words, f"a random state whose key is not {WORDS} words")
+    within = _is_index(position) and 0 <= position <= WORDS
+    _expect(within, f"a random state at position {position!r}")
     made = np.random.RandomState()
     made.set_state((kind, key, int(position), int(bool(has_gauss)), float(gauss)))
     return made
@@ -57,15 +52,11 @@ def _random_state(kind, key, position, has_gauss, gauss):
 
 def _compressed(cls):
     def made(rows: Any, columns: Any, data: Any, indices: Any, indptr: Any):
-        _expect(
-            _is_index(rows) and _is_index(columns) and rows >= 0 and columns >= 0,
-            f"a sparse matrix of shape ({rows!r}, {columns!r})",
-        )
+        shaped = all(_is_index(size) and size >= 0 for size in (rows, columns))
+        _expect(shaped, f"a sparse matrix of shape ({rows!r}, {columns!r})")
         for part in (data, indices, indptr):
-            _expect(
-                isinstance(part, np.ndarray) and part.ndim == 1,
-                "a sparse matrix whose parts are not vectors",
-            )
+            vector = isinstance(part, np.ndarray) and part.ndim == 1
+            _expect(vector, "a sparse matrix whose parts are not vectors")
         for part in (indices, indptr):
             _expect(part.dtype.kind == "i", "a sparse matrix whose indices are not integers")
         _expect(data.dtype.kind in "biufc", f"a sparse matrix of {data.dtype}")
@@ -85,34 +76,19 @@ def _check_indices(matrix):
 # --- numbers and dates ----------------------------------------------------------------------------
 
 
-def _iso(make):
-    """Made from one text of ISO 8601."""
+def _of(kinds, make, form=None):
+    """Made from values of these types alone, from texts of this form."""
 
-    def made(text: Any):
-        _expect(isinstance(text, str) and ISO.fullmatch(text), f"a date {str(text)[:40]!r}")
-        return make(text)
+    def made(*parts):
+        fits = all(isinstance(p, kinds) and (form is None or form.fullmatch(p)) for p in parts)
+        _expect(fits, f"a {make.__qualname__} of {str(parts)[:40]}")
+        return make(*parts)
 
     return made
 
 
 def _numbers(make):
-    """Made from numbers alone."""
-
-    def made(*numbers):
-        _expect(all(isinstance(n, (int, float)) for n in numbers), "a value without numbers")
-        return make(*numbers)
-
-    return made
-
-
-def _text(make):
-    """Made from one text."""
-
-    def made(text: Any):
-        _expect(isinstance(text, str), f"a {make.__name__} of {str(text)[:40]!r}")
-        return make(text)
-
-    return made
+    return _of((int, float), make)
 
 
 def _pandas() -> Any:
@@ -123,7 +99,7 @@ def _pandas() -> Any:
 
 def _timestamp(text, unit):
     _expect(unit in ("s", "ms", "us", "ns"), f"a time in {unit!r}")
-    return _iso(_pandas().Timestamp)(text).as_unit(unit)
+    return _of(str, _pandas().Timestamp, ISO)(text).as_unit(unit)
 
 
 def _timedelta(count, unit):
@@ -132,10 +108,8 @@ def _timedelta(count, unit):
 
 
 def _period(ordinal, frequency):
-    _expect(
-        _is_index(ordinal) and isinstance(frequency, str) and len(frequency) < 20,
-        f"a period of {frequency!r}",
-    )
+    short = isinstance(frequency, str) and len(frequency) < 20
+    _expect(_is_index(ordinal) and short, f"a period of {frequency!r}")
     return _pandas().Period(ordinal=ordinal, freq=frequency)
 
 
@@ -151,17 +125,17 @@ MAKERS: dict[str, tuple[Callable, Callable]] = {
     "builtins.range": (lambda r: (r.start, r.stop, r.step), range),
     "builtins.complex": (lambda z: (z.real, z.imag), _numbers(complex)),
     "numpy.random.RandomState": (lambda state: state.get_state(legacy=True), _random_state),
-    "decimal.Decimal": (lambda d: (str(d),), _text(Decimal)),
+    "decimal.Decimal": (lambda d: (str(d),), _of(str, Decimal)),
     "fractions.Fraction": (lambda f: (f.numerator, f.denominator), _numbers(Fraction)),
-    "uuid.UUID": (lambda u: (u.hex,), _text(UUID)),
+    "uuid.UUID": (lambda u: (u.hex,), _of(str, UUID)),
     # Time zones come back as the distance from UTC that they had then: their names are of files.
-    "datetime.datetime": (lambda d: (d.isoformat(),), _iso(datetime.datetime.fromisoformat)),
-    "datetime.date": (lambda d: (d.isoformat(),), _iso(datetime.date.fromisoformat)),
-    "datetime.time": (lambda t: (t.isoformat(),), _iso(datetime.time.fromisoformat)),
-    "datetime.timedelta": (
-        lambda d: (d.days, d.seconds, d.microseconds),
-        _numbers(datetime.timedelta),
+    "datetime.datetime": (
+        lambda d: (d.isoformat(),),
+        _of(str, datetime.datetime.fromisoformat, ISO),
     ),
+    "datetime.date": (lambda d: (d.isoformat(),), _of(str, datetime.date.fromisoformat, ISO)),
+    "datetime.time": (lambda t: (t.isoformat(),), _of(str, datetime.time.fromisoformat, ISO)),
+    "datetime.timedelta": (lambda d: (d.days, d.seconds, d.microseconds), _numbers(timedelta)),
     "pandas.Timestamp": (lambda t: (t.isoformat(), t.unit), _timestamp),
     "pandas.Timedelta": (lambda t: (int(t.to_numpy().astype("i8")), t.unit), _timedelta),
     "pandas.Period": (lambda p: (p.ordinal, p.freqstr), _period),
@@ -169,16 +143,10 @@ MAKERS: dict[str, tuple[Callable, Callable]] = {
     "pandas.NaT": (lambda _: (), lambda: _pandas().NaT),
     "pandas.NA": (lambda _: (), lambda: _pandas().NA),
 }
-for _class in (
-    scipy.sparse.csr_array,
-    scipy.sparse.csr_matrix,
-    scipy.sparse.csc_array,
-    scipy.sparse.csc_matrix,
-):
-    MAKERS[public_name(_class)] = (
-        lambda m: (*m.shape, m.data, m.indices, m.indptr),
-        _compressed(_class),
-    )
+for _name in ("csr_array", "csr_matrix", "csc_array", "csc_matrix"):
+    _class = getattr(scipy.sparse, _name)
+    _parts = lambda m: (*m.shape, m.data, m.indices, m.indptr)  # noqa: E731
+    MAKERS[public_name(_class)] = (_parts, _compressed(_class))
 
 
 def maker_of(thing: Any):

@@ -151,10 +151,6 @@ def with_attributes(cls, attributes: dict[str, Any]):
         missing = [f.name for f in fields(cls) if f.name not in attributes]
         if missing:
             raise ValueError(f"{public_name(cls)} without {missing[0]}")
-        if not hasattr(made, "__setstate__"):
-            for name, value in attributes.items():
-                object.__setattr__(made, name, value)
-            return made
     if hasattr(made, "__setstate__"):
         made.__setstate__(attributes)
     else:

@@ -7,25 +7,19 @@ from typing import Any
 SIGNS = ("=", "+", "-", "@", "\u2212")
 
 
-def _harmless_text(text):
-    """The text, with an apostrophe in front if a spreadsheet would run it as a formula.
+def harmless_value(value: Any):
+    """A value of a table; a text gets an apostrophe in front if a spreadsheet would run it.
 
     Spreadsheets skip what they do not show in front of a sign (a byte-order mark, spaces, line
     breaks), and take full-width signs for ordinary ones. Signs alone ("+", "-", "+/-") are labels:
     without a letter or a digit there is nothing to run.
     """
+    if not isinstance(value, str):
+        return value
     # A bare carriage return is not quoted by csv writers, and starts a new row for readers.
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    shown = [c for c in unicodedata.normalize("NFKC", text) if _is_shown(c)]
+    text = value.replace("\r\n", "\n").replace("\r", "\n")
+    # Neither spaces and line breaks nor controls and format characters.
+    seen = unicodedata.normalize("NFKC", text)
+    shown = [c for c in seen if unicodedata.category(c)[0] not in "ZC"]
     runs = shown and shown[0].startswith(SIGNS) and any(map(str.isalnum, shown))
     return "'" + text if runs else text
-
-
-def harmless_value(value: Any):
-    """A text made harmless; anything else as it is."""
-    return _harmless_text(value) if isinstance(value, str) else value
-
-
-def _is_shown(character):
-    """Not a space, a line break, a control or a format character."""
-    return unicodedata.category(character)[0] not in "ZC"

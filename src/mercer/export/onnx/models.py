@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from scipy.special import softmax
 from sklearn.svm import SVC, NuSVC
 
 from ... import (
@@ -62,9 +63,8 @@ def _map_coordinates(feature_map, X):
     if feature_map.mean is not None:
         Phi = Phi - _as_double(feature_map.mean)
     if feature_map.append_residual:
-        rho2 = _diagonal_tensor(feature_map.kernel, X) - FUNCTIONS.sum(
-            raw * raw, axis=1, keepdims=True
-        )
+        seen = FUNCTIONS.sum(raw * raw, axis=1, keepdims=True)
+        rho2 = _diagonal_tensor(feature_map.kernel, X) - seen
         Phi = Phi.concat(FUNCTIONS.sqrt(rho2.maximum(0.0)))
     return Phi
 
@@ -72,7 +72,7 @@ def _map_coordinates(feature_map, X):
 def _in_space(space, X):
     """Coordinates before any rotation."""
     if isinstance(space, OwnFeatures):
-        return _feature_tensor(space.kernel, X)
+        return _written(space.kernel, "a finite feature map", lambda: space.kernel.features(X))
     if isinstance(space, Fourier):
         raise TypeError(
             "to_onnx: Fourier coordinates hold in a box, and a graph cannot refuse rows outside of "
@@ -117,10 +117,6 @@ def _value_tensor(kernel, X, S):
 
 def _diagonal_tensor(kernel, X):
     return _written(kernel, "a graph with k(x, x)", lambda: kernel.diagonal(X)[:, None])
-
-
-def _feature_tensor(kernel, X):
-    return _written(kernel, "a finite feature map", lambda: kernel.features(X))
 
 
 def _written(kernel, what, form):
@@ -187,26 +183,17 @@ def _learned(model, X):
 def _sum_of_leaves(trees, X):
     """Every row goes down all trees at once, one level per step."""
     graph = X.graph
-    feature, threshold, left, right, values = (
-        graph.constant(part)
-        for part in (
-            trees.feature,
-            trees.threshold,
-            trees.below,
-            trees.above,
-            _as_double(trees.values),
-        )
-    )
+    parts = (trees.feature, trees.threshold, trees.below, trees.above, _as_double(trees.values))
+    feature, threshold, left, right, values = map(graph.constant, parts)
     node = graph.op("Add", X.full((1,), 0.0).cast(np.int64), trees.roots[None, :])
     for _ in range(trees.depth):
         x = graph.op("GatherElements", X, graph.op("Gather", feature, node), axis=1)
         below = graph.op("LessOrEqual", x, graph.op("Gather", threshold, node))
         children = (graph.op("Gather", child, node) for child in (left, right))
         node = graph.op("Where", below, *children)
-    found = graph.op(
-        "ReduceSum", graph.op("Gather", values, node, axis=0), np.array([1]), keepdims=0
-    )
-    return found.of_width(trees.values.shape[1]) + trees.b[None, :]
+    leaves = graph.op("Gather", values, node, axis=0)
+    found = FUNCTIONS.sum(leaves, axis=1).of_width(trees.values.shape[1])
+    return found + trees.b[None, :]
 
 
 @outputs.register
@@ -216,23 +203,13 @@ def _(model: RKHSFunction, X):
 
 @outputs.register
 def _(model: KernelDiscriminant, X):
-    decision = _function_of(model.decision_, X)
-    return {
-        "label": _labels(decision, model.classes_),
-        "probabilities": _probabilities(decision, len(model.classes_) == 2),
-        "scores": _function_of(model.projection_, X),
-    }
+    found = _class_answers(_function_of(model.decision_, X), model.classes_)
+    return found | {"scores": _function_of(model.projection_, X)}
 
 
 @outputs.register
 def _(model: KernelLogistic, X):
-    decision = _function_of(model.decision_, X)
-    binary = len(_as_double(model.classes_)) == 2
-    return {
-        "label": _labels(decision, model.classes_),
-        "probabilities": _probabilities(decision, binary),
-        "decision": decision.flat() if binary else decision,
-    }
+    return _class_answers(_function_of(model.decision_, X), model.classes_, decides=True)
 
 
 @outputs.register
@@ -243,7 +220,7 @@ def _(model: KernelSVC, X):
             "KernelLogistic, or save the model with mercer.save."
         )
     decision = _function_of(model.decision_, X)
-    return {"label": _labels(decision, model.classes_), "decision": decision.flat()}
+    return _class_answers(decision, model.classes_, probable=False, decides=True)
 
 
 @outputs.register
@@ -256,11 +233,8 @@ def _(model: DriftDetector, X):
         )
     own, center = model.row_map_, _as_double(model.center_)
     score = _map_coordinates(own.map_, X) @ (2 * center[:, None]) - _diagonal_tensor(own.kernel_, X)
-    return {
-        "decision": (
-            score - (float(center @ center) + max(model.offset_, -np.finfo(float).max))
-        ).flat()
-    }
+    least = float(center @ center) + max(model.offset_, -np.finfo(float).max)
+    return {"decision": (score - least).flat()}
 
 
 @outputs.register
@@ -273,7 +247,10 @@ def _(model: Kernelized, X):
             f"to_onnx writes Kernelized with linear estimators; {type(inner).__name__} is not one. "
             "skl2onnx may know it: fit make_pipeline(KernelMap(...), estimator) and convert that."
         ) from error
-    known = _as_double(model.kernel_map_.transform(_examples(model)))
+    # A few points of the training data, to try predictions on.
+    S = model.kernel_map_.map_.space.S
+    S = np.eye(model.n_features_in_) if S is None or isinstance(S, GramColumns) else S
+    known = _as_double(model.kernel_map_.transform(S[:20]))
     linear = known @ coef.T + intercept
     values_ = _function_of(model.kernel_map_.map_.linear(coef.T, intercept), X)
     if hasattr(inner, "classes_"):
@@ -300,12 +277,11 @@ def _classified(inner, known, linear, decision):
     expected = np.asarray(inner.predict(known))
     if not np.array_equal(inner.classes_[best], expected):
         raise _not_linear(inner, "predict")
-    found = {"label": _labels(decision, inner.classes_)}
-    if hasattr(inner, "predict_proba"):
-        _require_linear(inner, "predict_proba", inner.predict_proba(known), _proba(linear, binary))
-        found["probabilities"] = _probabilities(decision, binary)
-    found["decision"] = decision.flat() if binary else decision
-    return found
+    probable = hasattr(inner, "predict_proba")
+    if probable:
+        shares = softmax(np.hstack([0 * linear, linear]) if binary else linear, axis=1)
+        _require_linear(inner, "predict_proba", inner.predict_proba(known), shares)
+    return _class_answers(decision, inner.classes_, probable=probable, decides=True)
 
 
 def _by_pairs(inner, known, linear, decision):
@@ -323,14 +299,6 @@ def _by_pairs(inner, known, linear, decision):
     return {"label": _picked(graph, inner.classes_, best), "pairs": decision}
 
 
-def _examples(model):
-    """A few points of the training data, to try predictions on."""
-    S = model.kernel_map_.map_.space.S
-    if S is None or isinstance(S, GramColumns):
-        return np.eye(model.n_features_in_)[:20]
-    return S[:20]
-
-
 def _require_linear(inner, method, expected, linear):
     if not np.allclose(expected, linear, rtol=1e-6, atol=1e-6 * (1e-300 + np.abs(expected).max())):
         raise _not_linear(inner, method)
@@ -343,14 +311,17 @@ def _not_linear(inner, method):
     )
 
 
-def _labels(decision, classes):
-    """The class with the largest decision value; of two, the second where it is positive."""
-    graph = decision.graph
-    if len(classes) == 2:
+def _class_answers(decision, classes, *, probable=True, decides=False):
+    """The class with the largest decision value (of two, the second where it is positive), where
+    asked for its probabilities and the values themselves."""
+    graph, binary = decision.graph, len(classes) == 2
+    if binary:
         best = graph.op("Greater", decision, 0.0).cast(np.int64).flat()
     else:
         best = graph.op("ArgMax", decision, axis=1, keepdims=0)
-    return _picked(graph, classes, best)
+    found = {"label": _picked(graph, classes, best)}
+    found |= {"probabilities": _probabilities(decision, binary)} if probable else {}
+    return found | ({"decision": decision.flat() if binary else decision} if decides else {})
 
 
 def _picked(graph, classes, best):
@@ -363,13 +334,6 @@ def _probabilities(decision, binary):
     if binary:
         decision = (decision * 0.0).concat(decision)
     return decision.graph.op("Softmax", decision, axis=1)
-
-
-def _proba(linear, binary):
-    if binary:
-        linear = np.hstack([0 * linear, linear])
-    e = np.exp(linear - linear.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
 
 
 # --- tables of numbers ----------------------------------------------------------------------------
