@@ -8,16 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine import (
-    Resources,
-    as_host,
-    device,
-    is_array,
-    is_numpy,
-    namespace,
-    to_host,
-    using,
-)
+from ..engine import Resources, as_host, device, is_array, is_numpy, namespace, to_host, using
 from ..kernels import Kernel, as_kernel
 from ..kernels import points as pts
 from ..rows import check_kind, lazily, validated_points

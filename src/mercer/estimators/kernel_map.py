@@ -18,12 +18,7 @@ from ..kernels import Data, Input, KernelLike, RandomState, as_kernel
 from ..kernels import points as pts
 from ..rows import Training, in_pieces, lazily, read, read_whole, refuse_stream, take_input_names
 from ..space import MapOptions
-from .base import (
-    KernelEstimator,
-    all_or_nothing,
-    all_or_nothing_more,
-    with_resources,
-)
+from .base import KernelEstimator, all_or_nothing, all_or_nothing_more, with_resources
 from .preimages import PreimageData, has_points, preimage, preimage_data, preimage_data_of_map
 
 

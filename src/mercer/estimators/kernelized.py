@@ -10,11 +10,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -38,16 +34,13 @@ from .whitening import safe_tol, whitens
 
 # Methods that scikit-learn routes metadata to (sample_weight and the like).
 ROUTED = (
-    "fit",
-    "fit_predict",
-    "fit_transform",
-    "predict",
-    "predict_proba",
-    "predict_log_proba",
-    "decision_function",
-    "transform",
-    "inverse_transform",
-    "score",
+    *("fit", "fit_predict", "fit_transform", "predict", "predict_proba", "predict_log_proba"),
+    *("decision_function", "transform", "inverse_transform", "score"),
+)
+# Those of the estimator's tags that are its kernel version's, too.
+TAGS = (
+    *("estimator_type", "target_tags", "transformer_tags", "classifier_tags", "regressor_tags"),
+    *("non_deterministic", "array_api_support"),
 )
 # Of an SVM that was fitted on kernel values: attributes for which its coordinates are made.
 ON_COORDINATES = ("estimator_", "kernel_map_", "coef_", "support_vectors_", "shape_fit_")
@@ -61,14 +54,6 @@ def _inner_has(name):
         return True
 
     return check
-
-
-def _inner_fit_transforms(self):
-    return hasattr(self.estimator, "fit_transform") or hasattr(self.estimator, "transform")
-
-
-def _leads_back(self):
-    return _inner_has("inverse_transform")(self) and has_points(self)
 
 
 def _delegated(name: str, text: str) -> Callable[..., Any]:
@@ -311,7 +296,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         """The estimator's transform of the coordinates of every row."""
         return self.estimator_.transform(self.kernel_map_.transform(X))
 
-    @available_if(_leads_back)
+    @available_if(lambda self: _inner_has("inverse_transform")(self) and has_points(self))
     def inverse_transform(self, Z: ArrayLike) -> np.ndarray:
         """Back to coordinates by the estimator, and to inputs by the map's pre-images."""
         check_is_fitted(self)
@@ -393,15 +378,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
-        for name in (
-            "estimator_type",
-            "target_tags",
-            "transformer_tags",
-            "classifier_tags",
-            "regressor_tags",
-            "non_deterministic",
-            "array_api_support",
-        ):
+        for name in TAGS:
             setattr(tags, name, getattr(inner, name))
         return tags
 
@@ -411,9 +388,9 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 Kernelized.transform = available_if(_inner_has("transform"))(  # type: ignore[method-assign]
     Kernelized.transform
 )
-Kernelized.fit_transform = available_if(_inner_fit_transforms)(  # type: ignore[method-assign]
-    Kernelized.fit_transform
-)
+Kernelized.fit_transform = available_if(  # type: ignore[method-assign]
+    lambda self: hasattr(self.estimator, "fit_transform") or hasattr(self.estimator, "transform")
+)(Kernelized.fit_transform)
 
 
 def linear_coef(model: Kernelized) -> tuple[np.ndarray, np.ndarray]:

@@ -29,8 +29,6 @@ from .base import all_or_nothing
 from .score_columns import as_points, copy, inverse_root, pad_columns
 
 CORRECTIONS = (None, "lingoes", "cailliez")
-
-
 MOST_COMPONENTS = 10**6
 
 
@@ -146,11 +144,8 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         # Distances are divided by _size_ first: their squares must neither vanish nor overflow.
         # _constant_ is the correction in this unit.
         self._size_, self._constant_ = 1.0, 0.0
-        if self._is_euclidean():
-            embedding = self._fit_vectors(points)
-        else:
-            embedding = self._fit_distances(points)
-        self.embedding_ = as_points(embedding, points)
+        fit = self._fit_vectors if self._is_euclidean() else self._fit_distances
+        self.embedding_ = as_points(fit(points), points)
 
     def _fit_vectors(self, X):
         """Euclidean distances between vectors: B = Xc Xc', so this is PCA ([MDS] 1.2)."""
@@ -175,7 +170,8 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return (X @ self._axes_) * self._size_
 
     def _fit_distances(self, points):
-        D = self._training_distances(points)
+        self._training_ = None if self.metric == "precomputed" else copy(points)
+        D = self._distances(points, None, square=True)
         xp = namespace(D)
         self._size_ = largest_power(D)
         D = D / self._size_
@@ -222,17 +218,12 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         B, self._row_means_ = _gram(self._squared(D, between))
         return B
 
-    def _added(self):
-        """The constant in the unit of D; files of older versions have distances as they came."""
-        return getattr(self, "_constant_", self.correction_constant_)
-
     def _squared(self, D, different):
         """Squared distances, corrected where points differ."""
-        c = self._added()
         if self.correction == "cailliez":
-            D = D + c * different
+            D = D + self._constant_ * different
             return D * D
-        return D * D + 2 * c * different
+        return D * D + 2 * self._constant_ * different
 
     def _without_zeros(self, values, total, n):
         """Rounding and negative eigenvalues as zeros, with a warning where they were asked for."""
@@ -263,13 +254,11 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if self._is_euclidean():
             Y = (_in_double(points) - self._mean_[None, :]) @ self._axes_
         else:
-            size = getattr(self, "_size_", 1.0)
-            D = self._new_distances(points) / size
-            if self._added():
+            D = self._distances(points, self._training_, square=False) / self._size_
+            D2 = D * D
+            if self._constant_:
                 D2 = self._squared(D, namespace(D).astype(D > 0, D.dtype))
-            else:
-                D2 = D * D
-            Y = -0.5 * (D2 - self._row_means_[None, :]) @ self._axes_ * size
+            Y = -0.5 * (D2 - self._row_means_[None, :]) @ self._axes_ * self._size_
         return as_points(Y, points)
 
     def _is_euclidean(self):
@@ -282,35 +271,23 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             )
         return X
 
-    def _training_distances(self, points):
-        if self.metric != "precomputed":
-            self._training_ = copy(points)
-            return self._pairwise(points, None)
-        if points.shape[0] != points.shape[1]:
-            raise ValueError(
-                f"metric='precomputed' needs a square matrix of distances at fit, got shape "
-                f"{tuple(points.shape)}."
-            )
-        D = _in_double(points)
+    def _distances(self, X, known, square):
+        """Distances between the rows of X, or from them to known ones."""
+        if self.metric == "precomputed":
+            if square and X.shape[0] != X.shape[1]:
+                raise ValueError(
+                    f"metric='precomputed' needs a square matrix of distances at fit, got shape "
+                    f"{tuple(X.shape)}."
+                )
+            D = _in_double(X)
+        else:
+            # Metrics are NumPy's and Python's: computed on the host, back to where X is.
+            A, B = as_numpy(X), None if known is None else as_numpy(known)
+            with pts.naming("metric"):
+                D = pairwise_distances(A, B, metric=self.metric, **(self.metric_params or {}))
+            D = on_device_of(np.asarray(D, dtype=np.float64), X, dtype=namespace(X).float64)
         _check_distances(D)
-        _check_square(D)
-        return D
-
-    def _new_distances(self, points):
-        if self.metric != "precomputed":
-            return self._pairwise(points, self._training_)
-        D = _in_double(points)
-        _check_distances(D)
-        return D
-
-    def _pairwise(self, X, Y):
-        # Metrics are NumPy's and Python's: computed on the host, back to where X is.
-        A, B = as_numpy(X), None if Y is None else as_numpy(Y)
-        with pts.naming("metric"):
-            D = pairwise_distances(A, B, metric=self.metric, **(self.metric_params or {}))
-        D = on_device_of(np.asarray(D, dtype=np.float64), X, dtype=namespace(X).float64)
-        _check_distances(D)
-        if Y is None:
+        if square:
             _check_square(D)
         return D
 

@@ -148,7 +148,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
             most = points.shape[0] // LOW_RANK
             scores = self._fit_factor(training, self._new_map(max_rank=most), most)
             if scores is None:
-                solver = "krylov" if self._few(points.shape[0]) else "dense"
+                solver = self._of_matrix(points.shape[0])
         if solver == "factor":
             scores = self._fit_factor(training, self._new_map(append_residual=False))
         elif solver in ("dense", "krylov"):
@@ -202,8 +202,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         if n <= SMALL:
             return "dense"
         if not on_host(points):  # a device's eigensolver is slow, its products are not
-            few = isinstance(self.n_components, numbers.Integral) and self._few(n)
-            return "krylov" if few else "dense"
+            return self._of_matrix(n)
         if not isinstance(self.n_components, numbers.Integral):
             return "factor" if valid else "dense"
         width = points.shape[1] if points.ndim == 2 else None
@@ -211,10 +210,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         small = dimension is not None and dimension < n / LOW_RANK
         if valid and (small or (width is not None and width <= FEW_COLUMNS)):
             return "low rank"
-        return "krylov" if self._few(n) else "dense"
+        return self._of_matrix(n)
 
-    def _few(self, n):
-        return self.n_components * FEW_COMPONENTS <= n
+    def _of_matrix(self, n):
+        whole = isinstance(self.n_components, numbers.Integral)
+        return "krylov" if whole and self.n_components * FEW_COMPONENTS <= n else "dense"
 
     def _fit_kernel_matrix(self, kernel, points, solver):
         """Eigenvectors of H K H, and what the scores of new points need: phi(z) = k_z W + b."""
@@ -245,20 +245,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
 
     def _leading(self, kernel, points):
         k = min(self.n_components, points.shape[0])
-        like = tiles.allocate(points, (1, 1))
-        eps = eps_of(like)
-        pairs = leading_eigenpairs(
-            kernel,
-            points,
-            k,
-            tol=max(1e-7, 64 * eps),
-            random_state=check_random_state(self.random_state).randint(2**31 - 1)
-            if self.random_state is not None
-            else 0,
-        )
+        tol, seed = max(1e-7, 64 * eps_of(tiles.allocate(points, (1, 1)))), 0
+        if self.random_state is not None:
+            seed = check_random_state(self.random_state).randint(2**31 - 1)
+        pairs = leading_eigenpairs(kernel, points, k, tol=tol, random_state=seed)
         size = max(self._scale(pairs.values), float(np.finfo(float).tiny))
         worst = max(as_numpy(pairs.residuals).tolist(), default=0.0) / size
-        if worst > 1.01 * max(1e-7, 64 * eps):
+        if worst > 1.01 * tol:
             warnings.warn(
                 f"the Krylov iteration left a relative residual of {worst:.2g}; solver='dense' is "
                 "slower and exact.",
@@ -289,11 +282,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         Rounding is relative to the largest eigenvalue, and to the largest k(x, x): centring cannot
         keep more digits than the kernel has.
         """
-        xp = namespace(values)
-        single = is_single(values)
-        eps = eps_of(values)
+        xp, single = namespace(values), is_single(values)
         ratio = 2e-7 if single else 1e-12  # scikit-learn's
-        zero = max(ratio * scale, 4 * n**0.5 * eps * max(scale, largest))
+        zero = max(ratio * scale, 4 * n**0.5 * eps_of(values) * max(scale, largest))
         if kernel is not None and not kernel.is_proven and values.shape[0]:
             smallest = float(xp.min(values))
             if smallest < -max((1e-5 if single else 1e-10) * scale, zero):
@@ -359,21 +350,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
 
 @preimage_data.register
 def _(model: KernelPCA) -> PreimageData:
+    linear = model.projection_
     if hasattr(model, "kernel_map_"):
-        back = preimage_data_of_scores(
-            preimage_data(model.kernel_map_), model.projection_, model.mean_
-        )
+        back = preimage_data_of_scores(preimage_data(model.kernel_map_), linear, model.mean_)
     else:
-        W = model.projection_.W
-        back = PreimageData(
-            model.kernel_,
-            model.projection_.S,
-            None,
-            model.projection_.S,
-            lambda Z: Z @ W.T + 1 / W.shape[0],
-            on_scores(model.kernel_),
-            1.0,
-        )
+        kernel, S, W = model.kernel_, linear.S, linear.W
+        sums = lambda Z: Z @ W.T + 1 / W.shape[0]  # noqa: E731
+        back = PreimageData(kernel, S, None, S, sums, on_scores(kernel), 1.0)
     if hasattr(model, "X_fit_"):
         xp = namespace(model.eigenvectors_)
         scores = model.eigenvectors_ * xp.sqrt(model.eigenvalues_)[None, :]
