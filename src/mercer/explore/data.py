@@ -125,7 +125,7 @@ class Explored:
                 "predict. Leave it out to look at the spaces alone."
             )
         data = cls(
-            X=X[np.ix_(rows, rows)] if gram else select(X, rows),
+            X=X[np.ix_(rows, rows)] if gram else rows_at(X, rows),
             task=task,
             target=None if y is None else y[rows],
             rows=rows,
@@ -162,7 +162,7 @@ class Explored:
                 raise ValueError(
                     f"samples has {pts.n_points(samples)} entries for {pts.n_points(X)} rows of X."
                 )
-            self.shown = select(samples, self.rows)
+            self.shown = rows_at(samples, self.rows)
         elif not self.gram:
             self.shown = self.X
         if image_shape is None:
@@ -205,7 +205,7 @@ class Explored:
         """Points at these places; of a Gram matrix, their columns against other rows as well."""
         if self.gram:
             return self.X[np.ix_(rows, rows if against is None else against)]
-        return select(self.X, rows)
+        return rows_at(self.X, rows)
 
     def part(self, rows: np.ndarray) -> Self:
         """Some of the rows, with all columns and classes."""
@@ -219,11 +219,6 @@ class Explored:
     def bound(self, kernel: Kernel) -> Kernel:
         """The kernel with everything that depends on the data turned into numbers."""
         return kernel.bind_points(self.X, self.names if self.vectors else None)
-
-
-def select(X: Any, rows: np.ndarray) -> Any:
-    """Rows of anything that has rows: arrays, frames, sparse matrices, lists of objects."""
-    return rows_at(X, rows)
 
 
 def _class_codes(y: np.ndarray) -> np.ndarray:

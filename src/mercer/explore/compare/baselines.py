@@ -18,7 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from ...estimators import leaf_size
 from ...kernels import points as pts
-from ..data import CLASSES, select
+from ...rows import rows_at
+from ..data import CLASSES
 from .folds import ComparedRows
 from .scores import Judge, Scored
 
@@ -40,6 +41,7 @@ class Baseline(Scored):
 
     name: str
     model: Any
+    tuned = ""  # nothing is chosen
 
 
 def ordinary_models(data: ComparedRows) -> list[Baseline]:
@@ -53,14 +55,17 @@ def ordinary_models(data: ComparedRows) -> list[Baseline]:
         models = {CONSTANT_CLASS: DummyClassifier()}
     X: Any = _numeric_columns(data)
     columns = _texts_and_numbers(data.X)
+    # With these, ordinary models aim at the score by which they are judged.
+    weight = "balanced" if data.balanced else None
     if X is not None:
-        models |= _ordinary(data)
+        rounds = int(np.clip(MOST_TREES // max(1, len(data.classes)), 10, 100))
+        models |= models_of_numbers(data.task, len(data), rounds, weight)
     elif texts(data.X) is not None:
         X = texts(data.X)
-        models |= _linear(data, _counts(), NGRAMS)
+        models |= _linear(data.task, weight, _counts(), NGRAMS)
     elif columns is not None:
         X = data.X
-        models |= _linear(data, *_of_columns(*columns))
+        models |= _linear(data.task, weight, *_of_columns(*columns))
     elif not data.gram and not scipy.sparse.issparse(data.X):
         data.notes.append(
             "The points are neither numbers nor texts: the only model beside the kernels is a "
@@ -126,26 +131,16 @@ def _of_columns(words, values):
     return make_column_transformer(*steps), " and ".join(made)
 
 
-def _linear(data, transformer, part):
-    if data.task == CLASSES:
-        model = LogisticRegression(C=10.0, class_weight=_weight(data), max_iter=300)
+def _linear(task, weight, transformer, part):
+    if task == CLASSES:
+        model = LogisticRegression(C=10.0, class_weight=weight, max_iter=300)
         return {f"{LOGISTIC} on {part}": make_pipeline(transformer, model)}
     # The sparse solver has no leave-one-out: a penalty that suits rows of length one.
     return {f"{LINEAR} on {part}": make_pipeline(transformer, Ridge(alpha=1.0))}
 
 
-def _weight(data):
-    """Class weights with which ordinary models aim at the score by which they are judged."""
-    return "balanced" if data.balanced else None
-
-
-def _ordinary(data):
-    rounds = int(np.clip(MOST_TREES // max(1, len(data.classes)), 10, 100))
-    return models_of_numbers(data.task, len(data), rounds, _weight(data))
-
-
 def models_of_numbers(
-    task: str, n: int, rounds: int = 100, class_weight: str | None = None
+    task: str | None, n: int, rounds: int = 100, class_weight: str | None = None
 ) -> dict[str, Any]:
     """A linear model on standardised columns and boosted trees, for n rows of numbers.
 
@@ -174,6 +169,6 @@ def _scored(name, model, data, X):
             t = y[training]
             predicted = np.full(len(new), t[0])
             if len(np.unique(t)) > 1:
-                predicted = model.fit(select(X, training), t).predict(select(X, new))
+                predicted = model.fit(rows_at(X, training), t).predict(rows_at(X, new))
             judge.add(new, predicted)
     return Baseline(name, model, **vars(judge.result()))

@@ -88,10 +88,6 @@ class ComparedRows(Explored):
         sizes = np.bincount(self.codes)
         return len(self) / (len(sizes) * sizes[self.codes])
 
-    def ridge_targets(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """(targets, importance of the rows) of ridge."""
-        return self.targets[rows], self.balance[rows] if self.balanced else None
-
     def _group_numbers(self, groups, cv, train_size):
         if train_size is not None:
             raise ValueError("groups and train_size do not go together: leave one of them out.")

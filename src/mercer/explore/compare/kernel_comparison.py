@@ -274,29 +274,27 @@ class KernelComparison:
 
     def _repr_html_(self):
         """For notebooks: the verdict and the table."""
-        left = "style='text-align:left'"
-        head = (
-            f"<tr><th></th><th {left}>model</th><th>{escape(self.score_name or '')}</th>"
-            f"<th {left}>chosen values</th></tr>"
-        )
-        rows = []
-        for place, space in enumerate(self.spaces, 1):
-            rows.append(self._html_row(place, space, space.name, space.tuned))
-        rows += [self._html_row("", b, b.name, "") for b in self.baselines]
+        cells = [("", "model", self.score_name or "", "chosen values")]
+        models: list[Any] = [*self.spaces, *self.baselines]
+        for place, model in enumerate(models, 1):
+            number = str(place) if place <= len(self.spaces) else ""
+            cells.append((number, model.name, self.shown_score(model), model.tuned))
+        left, rows = "<td style='text-align:left'>", []
+        for number, *texts in cells:
+            name, score, tuned = map(escape, texts)
+            rows.append(f"<tr><td>{number}</td>{left}{name}</td><td>{score}</td>{left}{tuned}</td>")
+        rows[0] = rows[0].replace("td", "th")
         lines = "".join(f"<li>{escape(reason)}</li>" for reason in self.reasons)
         return (
-            f"<div><p><b>{escape(self.headline)}</b></p><table>{head}{''.join(rows)}</table>"
+            f"<div><p><b>{escape(self.headline)}</b></p><table>{'</tr>'.join(rows)}</tr></table>"
             f"<details><summary>Why</summary><ul>{lines}</ul></details></div>"
         )
 
-    def _html_row(self, place, model, name, tuned):
-        score = ""
-        if model.score is not None:
-            score = f"{model.score:.3f} ± {self.contest.interval(model):.3f}"
-        return (
-            f"<tr><td>{place}</td><td style='text-align:left'>{escape(name)}</td><td>{score}</td>"
-            f"<td style='text-align:left'>{escape(tuned)}</td></tr>"
-        )
+    def shown_score(self, model: Scored) -> str:
+        """The score of a kernel or baseline, with its interval."""
+        if model.score is None:
+            return ""
+        return f"{model.score:.3f} ± {self.contest.interval(model):.3f}"
 
     def __repr__(self):
         names = ", ".join(space.name for space in self.spaces)

@@ -14,7 +14,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from ... import Kernel, KernelDiscriminant, Kernelized, KernelMap, KernelPCA
 from ...kernels import points as pts
-from ..data import CLASSES, Explored, select
+from ...rows import rows_at
+from ..data import CLASSES, Explored
 from .baselines import CONSTANTS, Baseline, texts
 from .measures import REFUTED
 
@@ -73,7 +74,7 @@ def fit_model(model: BaseEstimator, data: Explored) -> BaseEstimator:
     """The model, fitted to all rows that have a target, as they were given."""
     X, y = data.given
     rows = data.usable
-    X = np.asarray(X, dtype=float)[np.ix_(rows, rows)] if data.gram else select(X, rows)
+    X = np.asarray(X, dtype=float)[np.ix_(rows, rows)] if data.gram else rows_at(X, rows)
     return model.fit(X) if y is None else model.fit(X, y[rows])
 
 

@@ -68,7 +68,9 @@ class Candidates:
 
     def tune(self, rows: np.ndarray) -> Tuned:
         """The best width and penalty for these rows."""
-        Y, importance = self.data.ridge_targets(rows)
+        Y, importance = self.data.targets[rows], None
+        if self.data.balanced:
+            importance = self.data.balance[rows]
         number, errors = 0, []
         if len(self.kernels) > 1:
             few = np.arange(len(rows))

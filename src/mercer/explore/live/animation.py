@@ -11,19 +11,12 @@ import numpy as np
 
 from ... import Kernel
 from ...engine import as_numpy, one_blas_thread
+from ..compare.verdict import findings
 from ..data import Explored
-from ..embeddings import PCA, TSNE
+from ..embeddings import DISCRIMINANT, PCA, TSNE, has_tsne
 from . import readings as read
-from .pictures import MOST_TURNS, MovingTSNE, Plane, projected, views_for
-from .space import (
-    COARSE,
-    FINE,
-    Judged,
-    LiveSpace,
-    decomposed,
-    judged,
-    space_coordinates,
-)
+from .pictures import MOST_TURNS, MovingTSNE, Plane, projected
+from .space import COARSE, FINE, Judged, LiveSpace, decomposed, judged, space_coordinates
 
 Update = dict[str, Any]
 
@@ -41,12 +34,14 @@ class Animation:
     def __init__(self, data: Explored):
         order = np.random.default_rng(0).permutation(len(data))
         self.data = data
-        self.views, self.view = views_for(data), PCA
+        # The planes that can be looked at here.
+        self.views = [PCA] + [DISCRIMINANT] * (data.codes is not None) + [TSNE] * has_tsne()
+        self.view = PCA
         # Rows of the first look, and data of these rows alone; None: all rows.
         self.drawn = np.sort(order[:DRAWN]) if len(data) > DRAWN else None
         self._some = data if self.drawn is None else data.part(self.drawn)
         self._landmarks = order[:COARSE]
-        self._alpha: float | None = None  # the last penalty, relative to the mean variance
+        self.alpha: float | None = None  # the last penalty, relative to the mean variance
         self._tsne = MovingTSNE(order[:DRAWN])
         self.matrix_rows = read.rows_by_class(data)
         self.space: LiveSpace | None = None
@@ -63,10 +58,6 @@ class Animation:
         assert self.plane is not None
         return self.space, self.plane
 
-    def forget_penalty(self) -> None:
-        """Forget the last one: it says nothing of another kernel."""
-        self._alpha = None
-
     def first_look(self, kernel: Kernel) -> Iterator[Update]:
         """The picture, then what is read off it."""
         bound = self.data.bound(kernel)
@@ -80,7 +71,7 @@ class Animation:
             self.space, self.plane = space, shown
         yield self._sketch("coarse")
         with one_blas_thread():
-            judge = self._judged(space, self._some, near=self._alpha)
+            judge = self._judged(space, self._some, near=self.alpha)
             if self.is_whole:
                 self.judge = judge
             wrong = {} if judge is None else {"sketch": {"wrong": judge.wrong.astype(np.uint8)}}
@@ -146,7 +137,7 @@ class Animation:
         if data.targets is None:
             return None
         space.find_penalty(near)
-        self._alpha = space.alpha / max(space.variance, 1e-300)
+        self.alpha = space.alpha / max(space.variance, 1e-300)
         return judged(space, data)
 
     def _sketch(self, stage) -> Update:
@@ -164,9 +155,15 @@ class Animation:
         }
 
     def _readings(self, space, judge, kernel) -> Update:
+        # Shares of the variance, in percent; what the landmarks miss is in the total.
+        total = float(space.values.sum() + space.residuals @ space.diagonal)
+        shares = 100 * space.values[: read.SPECTRUM] / (total or 1.0)
         return {
             "numbers": read.number_readings(space, judge),
-            "spectrum": read.spectrum_reading(space),
+            "spectrum": [round(float(share), 3) for share in shares],
             "matrix": read.matrix_reading(space, self.matrix_rows, self.data),
-            "findings": read.findings_of(space, kernel, len(space.diagonal)),
+            "findings": [
+                f"{text[0].upper()}{text[1:]}."
+                for text in findings(space, len(space.diagonal), kernel)
+            ],
         }

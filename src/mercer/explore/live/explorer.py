@@ -31,7 +31,7 @@ class Explorer:
 
     def __init__(self, session: Session, port: int = 0) -> None:
         try:
-            from .server import LiveServer
+            from .live_page import LiveServer
         except ImportError as error:
             raise ImportError("the explorer needs Bokeh: pip install 'mercer[report]'.") from error
         self.session = session

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.neighbors import NearestNeighbors
 
 from ..data import Explored
-from ..embeddings import DISCRIMINANT, PCA, PERPLEXITY, TSNE, has_tsne
+from ..embeddings import DISCRIMINANT, PERPLEXITY, TSNE
 from .space import LiveSpace
 
 # Share of the total variance that is added within classes, so that the axes do not chase noise.
@@ -228,13 +229,8 @@ def _followers(scores, rows):
     """A function that places all rows, those that t-SNE does not move beside their neighbours."""
     if len(rows) == len(scores):
         return lambda moved: moved - moved.mean(axis=0)
-    known = scores[rows]
-    lengths = (known**2).sum(axis=1)
-    nearest = np.empty((len(scores), NEIGHBOURS), dtype=int)
-    for start in range(0, len(scores), 2000):
-        some = slice(start, start + 2000)
-        distances = lengths - 2 * scores[some] @ known.T
-        nearest[some] = np.argpartition(distances, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
+    near = NearestNeighbors(n_neighbors=NEIGHBOURS, algorithm="brute").fit(scores[rows])
+    nearest = near.kneighbors(scores, return_distance=False)
 
     def placed(moved: np.ndarray):
         everyone = moved[nearest].mean(axis=1)
@@ -242,8 +238,3 @@ def _followers(scores, rows):
         return everyone - everyone.mean(axis=0)
 
     return placed
-
-
-def views_for(data: Explored) -> list[str]:
-    """The planes that can be looked at here."""
-    return [PCA] + [DISCRIMINANT] * (data.codes is not None) + [TSNE] * has_tsne()

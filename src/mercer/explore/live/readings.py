@@ -7,7 +7,6 @@ import numpy as np
 from ... import Kernel
 from ...engine import as_numpy, evenly, one_blas_thread
 from ..compare.measures import BY_CONSTRUCTION, REFUTED
-from ..compare.verdict import findings
 from ..data import Explored
 from .space import Judged, LiveSpace
 
@@ -35,18 +34,6 @@ def number_readings(space: LiveSpace, judge: Judged | None) -> dict[str, Any]:
         "exact": space.exact,
         "validity": space.validity,
     }
-
-
-def spectrum_reading(space: LiveSpace) -> list[float]:
-    """Shares of the variance, in percent; what the landmarks miss is in the total."""
-    total = float(space.values.sum() + space.residuals @ space.diagonal)
-    shares = 100 * space.values[:SPECTRUM] / (total or 1.0)
-    return [round(float(v), 3) for v in shares]
-
-
-def findings_of(space: LiveSpace, kernel: Kernel, n: int) -> list[str]:
-    """Faults of this kernel on these rows, in sentences."""
-    return [f"{text[0].upper()}{text[1:]}." for text in findings(space, n, kernel)]
 
 
 def matrix_reading(space: LiveSpace, rows: np.ndarray, data: Explored) -> dict[str, Any]:
@@ -95,7 +82,8 @@ def prior_draws(kernel: Kernel, data: Explored, columns: list[int]) -> dict[str,
     """
     if not data.vectors or not 1 <= len(columns) <= 2:
         return None
-    ends = [_ends(data.X[:, j]) for j in columns]
+    low, high = np.quantile(data.X[:, columns], [0.01, 0.99], axis=0)
+    ends = [(a, b) if b > a else (a - 0.5, b + 0.5) for a, b in zip(low, high)]
     size = ALONG if len(columns) == 1 else ACROSS
     axes = [np.linspace(low, high, size) for low, high in ends]
     grid = np.stack([g.ravel() for g in np.meshgrid(*axes)], axis=1)
@@ -117,8 +105,3 @@ def prior_draws(kernel: Kernel, data: Explored, columns: list[int]) -> dict[str,
     if len(columns) == 1:
         return found | {"curves": shaped.T.tolist()}
     return found | {"surface": shaped[:, 0].reshape(size, size).tolist()}
-
-
-def _ends(column):
-    low, high = np.quantile(column, [0.01, 0.99])
-    return (low, high) if high > low else (low - 0.5, high + 0.5)

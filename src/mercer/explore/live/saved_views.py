@@ -9,10 +9,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from ... import Kernel, OnColumns, Projected, save
+from ...rows import rows_at
 from ..compare import KernelComparison, compare_kernels
 from ..compare.model import code_of, fit_model, kernel_model, one_line
 from ..compare.tuning import rounded
-from ..data import Explored, select
+from ..data import Explored
 from .pictures import Plane
 from .space import LiveSpace
 
@@ -69,7 +70,7 @@ def comparison_of(
     """compare_kernels on the explored rows, every number as it stands."""
     X, y = data.given
     return compare_kernels(
-        select(X, data.rows),
+        rows_at(X, data.rows),
         None if y is None else y[data.rows],
         {name: _portable(kernel, data) for name, kernel in kernels.items()},
         task=data.task or "auto",

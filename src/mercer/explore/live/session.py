@@ -7,30 +7,23 @@ request waits. So a knob that moves is followed by first looks, and by all point
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from ... import Kernel, OnColumns, parse_kernel
+from ... import Kernel, OnColumns, Projected, learn_kernel, parse_kernel
 from ...kernels import KERNELS
+from ..compare.tuning import rounded
 from ..data import Explored
 from . import readings
+from . import saved_views as views
 from .animation import Animation, Update
 from .knobs import Curves, Knob, knobs_of, turned
-from .learned_metric import LearnedMetric, learned_metric
 from .pictures import Plane
 from .row_facts import Pointer, about_selection, as_csv
-from .saved_views import (
-    COMPARED,
-    SavedView,
-    SavedViews,
-    comparison_of,
-    model_code,
-    verdict_of,
-    write_files,
-)
 
 Request = dict[str, Any]
 Updates = Iterator[Update | None]
@@ -56,7 +49,7 @@ class Session:
         self.metric: LearnedMetric | None = None
         self.animation = Animation(data)
         self.pointer = Pointer(data)
-        self.saved_views = SavedViews()
+        self.saved_views = views.SavedViews()
         self.selected = np.empty(0, dtype=int)
         self.columns = [int(data.X.var(axis=0).argmax())] if data.vectors else []
         self.knobs: list[Knob] = []
@@ -78,7 +71,7 @@ class Session:
         if space is None:
             return ""
         before = None if self.metric is None else self.metric.before
-        return model_code(self.full_kernel, space, self.data, before)
+        return views.model_code(self.full_kernel, space, self.data, before)
 
     # --- requests ---------------------------------------------------------------------------------
 
@@ -159,7 +152,7 @@ class Session:
         elif self.metric is not None:
             yield from self._changed(self.metric.before, None)
 
-    def _changed(self, kernel: Kernel, metric: LearnedMetric | None) -> Updates:
+    def _changed(self, kernel: Kernel, metric: "LearnedMetric | None") -> Updates:
         """Another kernel: its knobs, then frames. Refused kernels leave the last one in place."""
         kernel.layout.require_data("Precomputed() is a matrix, not a kernel on these rows.")
         full = kernel if metric is None else metric.under(kernel)
@@ -171,7 +164,7 @@ class Session:
             self._curves.forget()
         self.kernel, self.metric = kernel, metric
         self.knobs = knobs_of(kernel, self.data if metric is None else metric.seen(self.data))
-        self.animation.forget_penalty()
+        self.animation.alpha = None  # it says nothing of another kernel
         told: Update = {"on": metric is not None}
         if metric is not None:
             told["importances"] = metric.shares(self.data.names)
@@ -288,7 +281,7 @@ class Session:
         _, plane = self.animation.present
         judge = self.animation.judge
         score = None if judge is None else judge.score
-        self.saved_views.keep(SavedView(self.name, self.full_kernel, plane, score))
+        self.saved_views.keep(views.SavedView(self.name, self.full_kernel, plane, score))
         yield self.saved_views.update()
 
     def _do_drop(self, request: Request) -> Updates:
@@ -301,14 +294,15 @@ class Session:
 
     def _do_compare(self, request: Request) -> Updates:
         yield {"status": "Comparing …"}
-        found = comparison_of(self.kernels(), self.data, max_points=COMPARED, embeddings=[])
-        yield {"comparison": verdict_of(found), "status": ""}
+        options: Any = {"max_points": views.COMPARED, "embeddings": []}
+        found = views.comparison_of(self.kernels(), self.data, **options)
+        yield {"comparison": views.verdict_of(found), "status": ""}
 
     def _do_save(self, request: Request) -> Updates:
         yield from self._all_rows()
         yield {"status": f"Writing to {self.folder} …"}
         space, _ = self.animation.present
-        paths = write_files(self.folder, self.full_kernel, self.kernels(), space, self.data)
+        paths = views.write_files(self.folder, self.full_kernel, self.kernels(), space, self.data)
         yield {"saved": paths, "status": ""}
 
 
@@ -323,3 +317,62 @@ def _offered_kernels(data: Explored) -> list[str]:
             if kernel.kind in ("vectors", "any") and not (kernel.non_negative_only and negative):
                 names.append(name)
     return names
+
+
+# --- a metric learned from the target -------------------------------------------------------------
+
+LEARNED_ROWS, LANDMARKS, ROUNDS = 1500, 300, 5
+# Columns whose share is shown.
+MOST_SHARES = 5
+
+
+@dataclass(frozen=True)
+class LearnedMetric:
+    """Directions A that were learned, the kernel before, and how much each column counts."""
+
+    A: np.ndarray
+    before: Kernel
+    importances: np.ndarray
+
+    def under(self, kernel: Kernel) -> Kernel:
+        """The kernel on the learned directions."""
+        return Projected(kernel, self.A)
+
+    def seen(self, data: Explored) -> Explored:
+        """The rows as a kernel under this metric sees them."""
+        names = [f"direction {j}" for j in range(self.A.shape[1])]
+        return replace(data, X=data.X @ self.A, names=names, task=None, target=None)
+
+    def shares(self, names: list[str]) -> list[tuple[str, float]]:
+        """The columns that count most."""
+        order = np.argsort(-self.importances, kind="stable")[:MOST_SHARES]
+        return [(names[j], round(float(self.importances[j]), 4)) for j in order]
+
+
+def learned_metric(kernel: Kernel, data: Explored) -> tuple[Kernel, LearnedMetric]:
+    """(kernel with learned numbers, metric), from some of the rows."""
+    if not data.vectors or data.task is None:
+        raise ValueError("a metric is learned from a target: start the explorer with one.")
+    bound = data.bound(kernel)
+    if not bound.has_slope:
+        raise ValueError(
+            f"a metric cannot be learned for {kernel!r}: use RBF, Matern with nu 0.5, 1.5 "
+            "or 2.5, or sums of these, on all columns."
+        )
+    rows = np.random.default_rng(0).permutation(len(data))[:LEARNED_ROWS]
+    y = np.asarray(data.target)[rows]
+    learned = learn_kernel(
+        data.X[rows],
+        y.astype(str) if data.task == "classification" else y,
+        bound,
+        task=data.task,
+        max_landmarks=LANDMARKS,
+        n_rounds=ROUNDS,
+        random_state=0,
+    )
+    found: Any = learned.kernel
+    given = found.kernel.get_params(deep=True)
+    # Numbers that learning found, in four digits, so that they can be read.
+    changed = {name: rounded(value) for name, value in given.items() if isinstance(value, float)}
+    readable = clone(found.kernel).set_params(**changed)
+    return readable, LearnedMetric(np.asarray(found.A), kernel, np.asarray(learned.importances))

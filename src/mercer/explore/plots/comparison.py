@@ -68,13 +68,18 @@ class ComparisonDisplay:
                 ax.set_xticks([])
                 ax.set_yticks([])
                 ax.set_ylabel(name if column == 0 else "")
-            self.axes_[0, column].set_title(self._heading(space), loc="left", fontsize="medium")
+            heading = textwrap.fill(literally(space.name, 40), int(COLUMN / LETTER))
+            heading += "" if space.score is None else f"\n{space.score:.3f}"
+            self.axes_[0, column].set_title(heading, loc="left", fontsize="medium")
             if spectra:
                 ax = self.axes_[-1, column]
                 SpectrumDisplay(space.spectrum).plot(ax)
                 ax.set_ylabel("variance, %" if column == 0 else "")
-        if spectra:
-            self._share_limits(self.axes_[-1])
+        longest = max(len(space.spectrum) for space in c.spaces)
+        for ax in self.axes_[-1] if spectra and longest > 20 else ():  # one scale for all
+            ax.set_xscale("log")
+            ax.set_xlim(0.8, longest)
+            ax.xaxis.set_major_formatter("{x:g}")
         if names:
             self._legend()
         letters = int(width / (1.3 * LETTER))  # bold and larger
@@ -82,21 +87,6 @@ class ComparisonDisplay:
         if c.spaces[0].score is not None:
             headline += "\n" + textwrap.fill(f"({c.score_name} of each on left-out rows)", letters)
         self.figure_.suptitle(headline, x=0.01, ha="left", fontsize="large", weight="bold")
-
-    def _heading(self, space):
-        text = textwrap.fill(literally(space.name, 40), int(COLUMN / LETTER))
-        if space.score is None:
-            return text
-        return f"{text}\n{space.score:.3f}"
-
-    def _share_limits(self, axes):
-        """One scale for all spectra, so that they compare."""
-        longest = max(len(space.spectrum) for space in self.comparison.spaces)
-        for ax in axes:
-            if longest > 20:
-                ax.set_xscale("log")
-                ax.set_xlim(0.8, longest)
-                ax.xaxis.set_major_formatter("{x:g}")
 
     def _legend(self):
         c = self.comparison

@@ -1,6 +1,7 @@
 """FeatureSpaceDisplay: points of a feature space in two of its coordinates."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,26 +13,14 @@ from ...engine import as_numpy, is_integer, is_number
 from ...kernels import Data, KernelLike
 from ...kernels import points as pts
 from ..embeddings import DISCRIMINANT, PCA, available, embed
-from .style import (
-    MOST_IN_LEGEND,
-    SEQUENTIAL,
-    Display,
-    classes_of,
-    fitted,
-    is_numeric_target,
-    literally,
-    looks,
-    numbers_of,
-    share_of,
-    show_plainly,
-    target_of,
-)
+from . import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class FeatureSpaceDisplay(Display):
+@dataclass(eq=False, repr=False)
+class FeatureSpaceDisplay(style.Display):
     """Draw points in two coordinates of a feature space.
 
     Parameters
@@ -63,18 +52,11 @@ class FeatureSpaceDisplay(Display):
     (150, 2)
     """
 
-    def __init__(
-        self,
-        coordinates: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        names: Sequence[str] | None = None,
-        title: str | None = None,
-    ) -> None:
-        self.coordinates = coordinates
-        self.y: Any = y
-        self.names: Any = names
-        self.title = title
+    coordinates: ArrayLike
+    y: ArrayLike | None = None
+    _: KW_ONLY
+    names: Sequence[str] | None = None
+    title: str | None = None
 
     @classmethod
     def from_estimator(
@@ -86,14 +68,18 @@ class FeatureSpaceDisplay(Display):
         title: str | None = None,
     ) -> Self:
         """The first two columns of a fitted transformer: KernelPCA, KernelDiscriminant, a map."""
-        fitted(estimator, "transform", "get_feature_names_out")
+        style.fitted(estimator, "transform", "get_feature_names_out")
         Z = as_numpy(estimator.transform(X))
-        y = target_of(y, len(Z))
+        y = style.target_of(y, len(Z))
         if Z.ndim != 2:
             raise ValueError(f"transform must return a table of coordinates, got shape {Z.shape}.")
         names = [str(name) for name in estimator.get_feature_names_out()[:2]]
         if Z.shape[1] == 1:
-            Z, names = np.column_stack([Z, _strips(y, len(Z))]), [*names, ""]
+            # Heights keep the points apart: a strip for each class.
+            heights = np.random.default_rng(0).uniform(-0.35, 0.35, size=len(Z))
+            if y is not None and not style.is_numeric_target(y):
+                heights += style.classes_of(y)[1]
+            Z, names = np.column_stack([Z, heights]), [*names, ""]
         return cls(Z, y, names=names, title=title)
 
     @classmethod
@@ -113,8 +99,8 @@ class FeatureSpaceDisplay(Display):
             raise ValueError("discriminant axes need the classes y.")
         kernel_map = KernelMap(kernel)
         Phi = as_numpy(kernel_map.fit_transform(X)).astype(float)
-        y = target_of(y, len(Phi))
-        codes = None if y is None else classes_of(y)[1]
+        y = style.target_of(y, len(Phi))
+        codes = None if y is None else style.classes_of(y)[1]
         Z = embed(embedding, Phi, Phi[:0], codes, random_state)
         title = repr(kernel_map.kernel_) if title is None else title
         return cls(Z, y, names=(f"{embedding} 1", f"{embedding} 2"), title=title)
@@ -142,24 +128,25 @@ class FeatureSpaceDisplay(Display):
         faded : mask of points drawn small and pale (those that an embedding was fitted to)
         """
         ax = self._begin(ax, (6.2, 5.0))
-        Z = numbers_of(self.coordinates, "coordinates", 2)[:, :2]
+        Z = style.numbers_of(self.coordinates, "coordinates", 2)[:, :2]
         if Z.shape[1] < 2:
             raise ValueError(f"coordinates must have at least two columns, got {Z.shape[1]}.")
-        self.y, n = target_of(self.y, len(Z)), len(Z)
+        self.y = y = style.target_of(self.y, len(Z))
+        n = len(Z)
         size = float(np.clip(12000 / n, 8, 36)) if size is None else size
         if not is_number(size) or not 0 < size < np.inf:
             raise ValueError(f"size must be a positive number or None, got {size!r}.")
         size = float(size)  # integers beyond 64 bits would be objects to matplotlib
-        alpha = share_of(alpha, "alpha")
+        alpha = style.share_of(alpha, "alpha")
         faded = np.zeros(n, dtype=bool) if faded is None else np.asarray(faded)
         if faded.shape != (n,) or faded.dtype != bool:
             raise ValueError(f"faded must be a mask of {n} booleans, got {faded!r}.")
         if not is_integer(n_images) or n_images < 0:
             raise ValueError(f"n_images must be an integer of at least 0, got {n_images!r}.")
-        if self.y is not None and is_numeric_target(self.y):
-            self._plot_numbers(Z, faded, size, alpha, legend)
-        else:
-            self._plot_classes(Z, faded, size, alpha, legend)
+        draw = self._plot_classes
+        if y is not None and style.is_numeric_target(y):
+            draw = self._plot_numbers
+        draw(Z, faded, size, alpha, legend)
         if images is not None:
             self._plot_images(Z, images, int(n_images))
         ax.margins(0.06)
@@ -168,31 +155,31 @@ class FeatureSpaceDisplay(Display):
     def _plot_classes(self, Z, faded, size, alpha, legend):
         labels, codes = np.array([""]), np.zeros(len(Z), dtype=int)
         if self.y is not None:
-            labels, codes = classes_of(self.y)
+            labels, codes = style.classes_of(self.y)
         self.points_ = []
-        for code, (colour, shape) in enumerate(looks(len(labels))):
+        for code, (colour, shape) in enumerate(style.looks(len(labels))):
             mine = codes == code
-            style: dict[str, Any] = dict(marker=shape, color=colour, edgecolors="none")
+            look: dict[str, Any] = dict(marker=shape, color=colour, edgecolors="none")
             if faded.any():
-                self._scatter(Z[mine & faded], s=0.4 * size, alpha=0.18, zorder=1, **style)
-            style |= {"alpha": alpha, "zorder": 2, "label": literally(labels[code], 30)}
-            self.points_.append(self._scatter(Z[mine & ~faded], s=size, **style))
+                self._scatter(Z[mine & faded], s=0.4 * size, alpha=0.18, zorder=1, **look)
+            look |= {"alpha": alpha, "zorder": 2, "label": style.literally(labels[code], 30)}
+            self.points_.append(self._scatter(Z[mine & ~faded], s=size, **look))
         if legend and self.y is not None:
-            n = len(labels)
+            n, most = len(labels), style.MOST_IN_LEGEND
             drawn = self.ax_.legend(
-                handles=self.points_[:MOST_IN_LEGEND],
+                handles=self.points_[:most],
                 loc="center left",
                 bbox_to_anchor=(1.01, 0.5),
                 ncols=1 if n <= 12 else 2,
                 frameon=False,
-                title=None if n <= MOST_IN_LEGEND else f"{MOST_IN_LEGEND} of {n} classes",
+                title=None if n <= most else f"{most} of {n} classes",
             )
-            show_plainly(drawn.legend_handles)
+            style.show_plainly(drawn.legend_handles)
 
     def _plot_numbers(self, Z, faded, size, alpha, legend):
         values = np.asarray(self.y, dtype=float)
         scale: dict[str, Any] = dict(
-            cmap=SEQUENTIAL, vmin=values.min(), vmax=values.max(), edgecolors="none"
+            cmap=style.SEQUENTIAL, vmin=values.min(), vmax=values.max(), edgecolors="none"
         )
         if faded.any():
             self._scatter(Z[faded], c=values[faded], s=0.4 * size, alpha=0.25, **scale)
@@ -224,9 +211,3 @@ class FeatureSpaceDisplay(Display):
             box = OffsetImage(images[i], zoom=zoom, cmap="gray_r", interpolation="nearest")
             note = AnnotationBbox(box, Z[i], pad=0.1, bboxprops={"lw": 0.4, "ec": "#aaaaaa"})
             self.images_.append(self.ax_.add_artist(note))
-
-
-def _strips(y, n):
-    """Heights that keep points with one coordinate apart: a strip for each class."""
-    codes = np.zeros(n) if y is None or is_numeric_target(y) else classes_of(y)[1]
-    return codes + np.random.default_rng(0).uniform(-0.35, 0.35, size=n)

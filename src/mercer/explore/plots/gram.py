@@ -1,5 +1,6 @@
 """GramDisplay: the kernel matrix, rows ordered by class."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,16 +11,7 @@ from ... import as_kernel
 from ...engine import as_numpy, is_integer, tiles
 from ...kernels import Data, KernelLike
 from ...kernels import points as pts
-from .style import (
-    SEQUENTIAL,
-    Display,
-    classes_of,
-    fitted,
-    is_numeric_target,
-    literally,
-    numbers_of,
-    target_of,
-)
+from . import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +21,8 @@ if TYPE_CHECKING:
 MOST_ROWS = 1000
 
 
-class GramDisplay(Display):
+@dataclass(eq=False, repr=False)
+class GramDisplay(style.Display):
     """Draw a kernel matrix as an image; a good kernel shows one bright block per class.
 
     Parameters
@@ -53,12 +46,10 @@ class GramDisplay(Display):
     (150, 150)
     """
 
-    def __init__(
-        self, matrix: ArrayLike, y: ArrayLike | None = None, *, title: str | None = None
-    ) -> None:
-        self.matrix = matrix
-        self.y: Any = y
-        self.title = title
+    matrix: ArrayLike
+    y: ArrayLike | None = None
+    _: KW_ONLY
+    title: str | None = None
 
     @classmethod
     def from_kernel(
@@ -77,7 +68,7 @@ class GramDisplay(Display):
         bound = given.bind(X)
         points = bound.points(X)
         n = points.shape[0]
-        target = target_of(y, n)
+        target = style.target_of(y, n)
         if not is_integer(max_rows) or max_rows < 1:
             raise ValueError(f"max_rows must be a positive integer, got {max_rows!r}.")
         max_rows = int(max_rows)
@@ -97,7 +88,7 @@ class GramDisplay(Display):
         """Take the kernel of a fitted map or method."""
         kernel = getattr(estimator, "kernel_", None)
         if kernel is None:
-            kernel = fitted(estimator, "kernel_map_").kernel_map_.kernel_
+            kernel = style.fitted(estimator, "kernel_map_").kernel_map_.kernel_
         return cls.from_kernel(kernel, X, y, **kwargs)
 
     def plot(
@@ -105,21 +96,21 @@ class GramDisplay(Display):
         ax: "Axes | None" = None,
         *,
         normalize: bool = False,
-        cmap: "str | Colormap" = SEQUENTIAL,
+        cmap: "str | Colormap" = style.SEQUENTIAL,
         colorbar: bool = True,
     ) -> Self:
         """Draw; with `normalize` the cosines in feature space instead of the values."""
         ax = self._begin(ax, (5.6, 4.8))
-        K = numbers_of(self.matrix, "matrix", 2)
+        K = style.numbers_of(self.matrix, "matrix", 2)
         if K.shape[0] != K.shape[1]:
             raise ValueError(f"matrix must be square, got shape {K.shape}.")
-        self.y = target_of(self.y, len(K))
+        self.y = style.target_of(self.y, len(K))
         if normalize:
             length = np.sqrt(np.maximum(np.diagonal(K), 0))
             K = K / np.outer(*[np.where(length > 0, length, 1)] * 2)
         order = np.arange(len(K))
         if self.y is not None:
-            keys = self.y if is_numeric_target(self.y) else classes_of(self.y)[1]
+            keys = self.y if style.is_numeric_target(self.y) else style.classes_of(self.y)[1]
             order = np.argsort(keys, kind="stable")
         signed = K.min() < 0
         largest = np.abs(K).max()
@@ -139,11 +130,11 @@ class GramDisplay(Display):
     def _blocks(self, ax):
         """Lines between classes, and their names in the middle of the blocks."""
         ax.tick_params(length=0)
-        if self.y is None or is_numeric_target(self.y):
+        if self.y is None or style.is_numeric_target(self.y):
             ax.set_xticks([])
             ax.set_yticks([])
             return
-        labels, codes = classes_of(self.y)
+        labels, codes = style.classes_of(self.y)
         ends = np.cumsum(np.bincount(codes))
         if len(labels) <= 40:
             for end in ends[:-1]:
@@ -151,7 +142,7 @@ class GramDisplay(Display):
                 ax.axvline(end - 0.5, color="white", lw=0.8)
         middles = ends - np.bincount(codes) / 2 - 0.5
         step = 1 + len(labels) // 25
-        names = [literally(label, 14) for label in labels[::step]]
+        names = [style.literally(label, 14) for label in labels[::step]]
         steep = max(map(len, names)) > 3 and len(names) > 4
         ax.set_xticks(middles[::step], names, rotation=90 if steep else 0)
         ax.set_yticks(middles[::step], names)

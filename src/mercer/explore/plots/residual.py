@@ -1,6 +1,7 @@
 """ResidualDisplay: where on a plane a map knows the kernel, and where it does not."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 FINEST, WIDEST = 2000, 1e6
 
 
+@dataclass(eq=False, repr=False)
 class ResidualDisplay(Display):
     """Draw where a map knows the data: rho^2(z) / k(z, z), from 0 (known) to 1 (unknown).
 
@@ -51,20 +53,14 @@ class ResidualDisplay(Display):
     True
     """
 
-    def __init__(
-        self,
-        xs: ArrayLike,
-        ys: ArrayLike,
-        residual: ArrayLike,
-        *,
-        points: ArrayLike = (),
-        landmarks: ArrayLike | None = None,
-        names: Sequence[str] | None = None,
-        title: str | None = None,
-    ) -> None:
-        self.xs, self.ys, self.residual = xs, ys, residual
-        self.points, self.landmarks = points, landmarks
-        self.names, self.title = names, title
+    xs: ArrayLike
+    ys: ArrayLike
+    residual: ArrayLike
+    _: KW_ONLY
+    points: ArrayLike = ()
+    landmarks: ArrayLike | None = None
+    names: Sequence[str] | None = None
+    title: str | None = None
 
     @classmethod
     def from_estimator(

@@ -1,5 +1,6 @@
 """SpectrumDisplay: how the variance of a feature space is shared among its directions."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(eq=False, repr=False)
 class SpectrumDisplay(Display):
     """Draw how many directions hold how much of the variance.
 
@@ -48,12 +50,10 @@ class SpectrumDisplay(Display):
 
     names = ("component", "variance, %")
 
-    def __init__(
-        self, eigenvalues: ArrayLike, *, total: float | None = None, title: str | None = None
-    ) -> None:
-        self.eigenvalues = eigenvalues
-        self.total = total
-        self.title = title
+    eigenvalues: ArrayLike
+    _: KW_ONLY
+    total: float | None = None
+    title: str | None = None
 
     @classmethod
     def from_kernel(cls, kernel: KernelLike, X: Data, *, title: str | None = None) -> Self:

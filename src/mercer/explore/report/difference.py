@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import KernelPCA
 from ..plots.style import COLOURS, as_text, short_numbers, shortened
-from .template import plain_panel, rendered, require_bokeh, write_page
+from .page import plain_panel, rendered, require_bokeh, write_page
 
 # Columns whose pairs are drawn, points drawn of each sample, rows listed of each.
 LEADING, POINTS, LISTED = 3, 600, 8

@@ -17,7 +17,7 @@ from bokeh.plotting import figure
 
 from ..compare import KernelComparison, KernelSpace
 from ..plots.style import COLOURS, SHAPES, as_text, classes_of, is_numeric_target, looks
-from .template import plain_panel
+from .page import plain_panel
 
 # matplotlib's shapes in Bokeh's words.
 MARKERS = dict(

@@ -10,16 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
+from ...export import write_output
 from ...kernels import points as pts
-from ..plots.style import (
-    MOST_IN_LEGEND,
-    as_comparison,
-    as_text,
-    classes_of,
-    is_numeric_target,
-    looks,
-)
-from .template import HERE, rendered, require_bokeh, write_page
+from ..plots import style
 from .thumbnails import described, values_of
 
 if TYPE_CHECKING:
@@ -32,7 +25,7 @@ def write_report(
     comparison: Any, path: str | PathLike[str] | None = None, *, title: str = "Kernels compared"
 ) -> str:
     """The page as a file (its path is returned), or as text where no path is given."""
-    as_comparison(comparison)
+    style.as_comparison(comparison)
     if path is not None:
         with pts.naming("path"):
             path = Path(os.fspath(path))
@@ -62,6 +55,18 @@ def page(comparison: "KernelComparison", title: str) -> str:
             models[f"curve{number}"] = curve
     if comparison.task == "regression" and comparison.spaces[0].predicted is not None:
         models["residuals"] = figures.residuals(comparison)
+    scale = None  # the ends of the colours of a numeric target
+    if comparison.target is not None and style.is_numeric_target(comparison.target):
+        scale = [f"{v:.4g}" for v in (comparison.target.min(), comparison.target.max())]
+    settings = {  # for the page's own script
+        "axes": figures.AXES,
+        "n_panels": len(comparison.spaces) if comparison.spaces[0].embeddings else 0,
+        "new": comparison.held_out.tolist() if comparison.held_out.any() else None,
+        "classes": comparison.task == "classification",
+        "scale": scale is not None,
+        "target": comparison.target_name,
+        "table": values_of(comparison.data),
+    }
     return rendered(
         "page.html",
         models,
@@ -77,24 +82,12 @@ def page(comparison: "KernelComparison", title: str) -> str:
         code=comparison.code() if comparison.task else None,
         version=version("mercer"),
         legend=_legend(comparison),
-        scale=_scale(comparison),
+        scale=scale,
         mean=lambda folds: float(np.mean(folds)),
-        settings=_in_script(_settings(comparison, figures)),
+        # JSON that cannot end the script element it stands in.
+        settings=json.dumps(settings).replace("<", "\\u003c").replace("&", "\\u0026"),
         javascript=(HERE / "page.js").read_text(encoding="utf-8"),
     )
-
-
-def _settings(comparison, figures):
-    """Settings for the page's own script."""
-    return {
-        "axes": figures.AXES,
-        "n_panels": len(comparison.spaces) if comparison.spaces[0].embeddings else 0,
-        "new": comparison.held_out.tolist() if comparison.held_out.any() else None,
-        "classes": comparison.task == "classification",
-        "scale": _scale(comparison) is not None,
-        "target": comparison.target_name,
-        "table": values_of(comparison.data),
-    }
 
 
 def _confusion(comparison):
@@ -110,26 +103,64 @@ def _confusion(comparison):
     return classes, counts.tolist()
 
 
-def _in_script(value):
-    """JSON that cannot end the script element it stands in."""
-    return json.dumps(value).replace("<", "\\u003c").replace("&", "\\u0026")
-
-
 def _legend(comparison):
     """Name, colour and size of every class; None where there are none."""
-    if comparison.target is None or is_numeric_target(comparison.target):
+    if comparison.target is None or style.is_numeric_target(comparison.target):
         return None
-    labels, codes = classes_of(comparison.target)
-    sizes = np.bincount(codes)
-    entries = [
-        {"label": as_text(label), "colour": colour, "size": int(size)}
-        for label, (colour, _), size in zip(labels, looks(len(labels)), sizes)
-    ]
-    return entries[:MOST_IN_LEGEND]
+    labels, codes = style.classes_of(comparison.target)
+    shown = zip(labels, style.looks(len(labels)), np.bincount(codes).tolist())
+    entries = [{"label": style.as_text(n), "colour": c, "size": size} for n, (c, _), size in shown]
+    return entries[: style.MOST_IN_LEGEND]
 
 
-def _scale(comparison):
-    """Ends of the colour scale of a numeric target."""
-    if comparison.target is None or not is_numeric_target(comparison.target):
-        return None
-    return [f"{v:.4g}" for v in (comparison.target.min(), comparison.target.max())]
+# --- any page: pictures of Bokeh's in a template, nothing fetched from outside --------------------
+
+HERE = Path(__file__).parent
+
+
+def require_bokeh() -> None:
+    """Say what is missing before the work, not after it."""
+    try:
+        import bokeh  # noqa: F401
+        import jinja2  # noqa: F401
+    except ImportError:
+        raise ImportError("the page needs Bokeh: pip install 'mercer[report]'.") from None
+
+
+def rendered(template: str, models: dict[str, Any], **context: Any) -> str:
+    """The page as text; all that is not said to be safe is escaped."""
+    from bokeh.embed import components
+    from bokeh.resources import Resources
+    from jinja2 import Environment, FileSystemLoader
+
+    script, divs = components(models)
+    pages = Environment(loader=FileSystemLoader(HERE), autoescape=True)
+    return pages.get_template(template).render(
+        divs=divs,
+        script=script,
+        css=(HERE / "page.css").read_text(encoding="utf-8"),
+        bokeh=Resources(mode="inline", components=["bokeh"], minified=True).render(),
+        **context,
+    )
+
+
+def write_page(html: str, path: Path) -> str:
+    """The page as a file, written whole or not at all; its path is returned."""
+    if path.is_dir():
+        raise IsADirectoryError(f"path {str(path)!r} is a folder: name a file in it.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"no folder {str(path.parent)!r} to write {path.name} into.")
+    write_output(path, html.encode("utf-8"))
+    return str(path)
+
+
+def plain_panel(panel: Any, outline: str | None = None) -> None:
+    """Colours that are read on a light page and on a dark one, which shines through."""
+    panel.toolbar.logo = None
+    panel.background_fill_color = panel.border_fill_color = None
+    panel.outline_line_color = outline
+    for axis in panel.axis:
+        axis.axis_label_text_font_style = "normal"
+        axis.axis_label_text_color = axis.major_label_text_color = "#808080"
+        axis.axis_line_color = axis.major_tick_line_color = "#999999"
+        axis.minor_tick_line_color = None

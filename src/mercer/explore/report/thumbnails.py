@@ -32,7 +32,9 @@ def described(data: Any, kernel: Kernel | None = None) -> tuple[list[str] | None
         several = pts.is_frame(shown) and shown.shape[1] > 1
         return images, _values(*columns) if several and columns is not None else texts
     if data.image_shape is not None:
-        return thumbnails(_pixels(shown, data.image_shape)), [""] * n
+        pixels = shown.to_numpy() if pts.is_frame(shown) else shown
+        pixels = pixels.toarray() if scipy.sparse.issparse(pixels) else np.asarray(pixels)
+        return thumbnails(pixels.reshape(n, *data.image_shape)), [""] * n
     if columns is not None:
         return None, _values(*columns)
     if scipy.sparse.issparse(shown):
@@ -92,12 +94,6 @@ def _data_uri(image):
     file = io.BytesIO()
     image.save(file, format="PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
-
-
-def _pixels(shown, shape):
-    values = shown.to_numpy() if pts.is_frame(shown) else shown
-    values = values.toarray() if scipy.sparse.issparse(values) else np.asarray(values)
-    return values.reshape(len(values), *shape)
 
 
 def _values(names, rows):
