@@ -8,8 +8,13 @@ import typer
 
 from .. import __version__
 from ..tables import BadInput
-from . import check, compare, differ, explore, fit_predict, map, output
-from .options import reading
+from . import output
+from .check import check
+from .compare import compare, demo
+from .differ import differ
+from .explore import explore_
+from .fit_predict import fit, predict
+from .map import map_
 
 app = typer.Typer(
     name="mercer",
@@ -60,14 +65,8 @@ def _common(
 
 
 # In the order in which --help lists them: what a new user needs comes first.
-app.command(epilog=fit_predict.EPILOG)(reading(fit_predict.fit))
-app.command(epilog=fit_predict.PREDICT_EPILOG)(reading(fit_predict.predict, kinds=False))
-app.command(epilog=compare.EPILOG)(reading(compare.compare))
-app.command(epilog=explore.EPILOG, name="explore")(reading(explore.explore_))
-app.command(epilog=differ.EPILOG)(reading(differ.differ))
-app.command(epilog=check.EPILOG)(reading(check.check))
-app.command(epilog=map.EPILOG, name="map")(reading(map.map_))
-app.command(epilog=compare.DEMO_EPILOG)(compare.demo)
+for _made in (fit, predict, compare, explore_, differ, check, map_, demo):
+    app.command(_made.__name__.rstrip("_"), epilog=_made.epilog)(_made)
 
 if __name__ == "__main__":
     sys.exit(run())

@@ -5,9 +5,9 @@ import shlex
 import sys
 import webbrowser
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+from typer import Option
 
 from .. import compare_kernels, save
 from ..explore.compare.baselines import BOOSTING
@@ -15,44 +15,16 @@ from ..export import needed_trust, write_output
 from ..tables import BadInput
 from . import demo as demo_data
 from . import file_data, output
-from .options import (
-    TABLE,
-    ImageShape,
-    Json,
-    Kernels,
-    Matrix,
-    MaxPoints,
-    Reading,
-    Scale,
-    Target,
-    Task,
-    kernels_of,
-)
+from .options import Reading, command, kernels_of
 
-DEMO_EPILOG = (
+
+@command(
     "Examples:\n\n  mercer demo\n\n  mercer demo --data mnist\n\n"
-    "  mercer demo --data mnist.npz -o out"
+    "  mercer demo --data mnist.npz -o out",
+    folder="Folder for the page and the picture.",
+    data="'digits' (bundled), 'mnist' (downloaded once) or a local mnist.npz.",
 )
-EPILOG = (
-    "Examples:\n\n"
-    "  mercer compare iris.csv --target species\n\n"
-    "  mercer compare data.parquet -t label -k 'RBF(0.1)' -k 'Polynomial(2) + Linear()'\n\n"
-    "  mercer compare dna.csv -t promoter -k 'Spectrum(3)' -k 'Spectrum(5)'\n\n"
-    "  mercer compare cities.csv --matrix distance\n\n"
-    "  mercer compare data.csv -t price --json > result.json"
-)
-
-
-def demo(
-    folder: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder for the page and the picture.")
-    ] = Path("mercer-demo"),
-    data: Annotated[
-        str,
-        typer.Option(help="'digits' (bundled), 'mnist' (downloaded once) or a local mnist.npz."),
-    ] = "digits",
-    json: Json = False,
-):
+def demo(folder: Path = Path("mercer-demo"), data: str = "digits", json: bool = False):
     """Show three kernels on handwritten 2, 4 and 7, and why one of them fails."""
     X, y, shape = demo_data.digits() if data == "digits" else demo_data.mnist(data)
     kernels = demo_data.kernels(X.shape[1])
@@ -68,39 +40,43 @@ def demo(
     )
     if not json:
         for line in demo_data.story(comparison, folder / "report.png"):
-            output.out.print(line, markup=False, soft_wrap=True)
+            output.tell(line)
         output.out.print()
     _finish(comparison, written, [], json)
 
 
+@command(
+    "Examples:\n\n"
+    "  mercer compare iris.csv --target species\n\n"
+    "  mercer compare data.parquet -t label -k 'RBF(0.1)' -k 'Polynomial(2) + Linear()'\n\n"
+    "  mercer compare dna.csv -t promoter -k 'Spectrum(3)' -k 'Spectrum(5)'\n\n"
+    "  mercer compare cities.csv --matrix distance\n\n"
+    "  mercer compare data.csv -t price --json > result.json",
+    scoring="What ranks: auto, accuracy, balanced_accuracy (classes) or r2 (numbers).",
+    page="The page to write.",
+    png="Also write a picture.",
+    table="Also write the table: .csv, .tsv or .parquet.",
+    cv=Option(min=2, help="Folds of the cross-validation."),
+    save_to="Also fit the best model and save it here.",
+    open_page="Show the page in a browser.",
+)
 def compare(
-    file: Annotated[Path, typer.Argument(help=TABLE)],
-    target: Target = None,
-    kernel: Kernels = None,
-    matrix: Matrix = None,
-    scale: Scale = "auto",
-    task: Task = "auto",
-    scoring: Annotated[
-        str,
-        typer.Option(
-            help="What ranks: auto, accuracy, balanced_accuracy (classes) or r2 (numbers)."
-        ),
-    ] = "auto",
-    page: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
-        "report.html"
-    ),
-    png: Annotated[Path | None, typer.Option(help="Also write a picture.")] = None,
-    table: Annotated[
-        Path | None, typer.Option(help="Also write the table: .csv, .tsv or .parquet.")
-    ] = None,
-    image_shape: ImageShape = None,
-    cv: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
-    max_points: MaxPoints = 2000,
-    save_to: Annotated[
-        Path | None, typer.Option("--save", help="Also fit the best model and save it here.")
-    ] = None,
-    open_page: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
-    json: Json = False,
+    file: Path,
+    target: str | None = None,
+    kernel: list[str] | None = None,
+    matrix: str | None = None,
+    scale: str = "auto",
+    task: str = "auto",
+    scoring: str = "auto",
+    page: Path = Path("report.html"),
+    png: Path | None = None,
+    table: Path | None = None,
+    image_shape: str | None = None,
+    cv: int = 5,
+    max_points: int = 2000,
+    save_to: Path | None = None,
+    open_page: bool = False,
+    json: bool = False,
     *,
     reading: Reading,
 ):
@@ -109,15 +85,9 @@ def compare(
     file_data.check_outputs([file], [page, png, table, save_to])
     if save_to is not None and target is None:
         raise BadInput("--save needs --target: without one there is no model to save.")
-    data = file_data.read_data(
-        file,
-        reading,
-        target=target,
-        matrix=matrix,
-        scale=scale,
-        kernels=list((kernels or {}).values()),
-        image_shape=file_data.shape_of(image_shape),
-    )
+    options: Any = {"scale": scale, "image_shape": file_data.shape_of(image_shape)}
+    options |= {"target": target, "matrix": matrix}
+    data = file_data.read_data(file, reading, kernels, **options)
     if not json:
         output.notes(data.notes)
     with output.progress(json) as callback:
@@ -136,7 +106,7 @@ def compare(
             callback=callback,
         )
     comparison.notes[:0] = data.notes
-    comparison.command = _command()
+    comparison.command = "mercer " + shlex.join(sys.argv[1:])  # as it was typed, for the page
     title = "standard input" if str(file) == "-" else file.name
     if save_to is not None:
         _save(comparison, save_to)
@@ -194,14 +164,7 @@ def _finish(comparison, written, already_said, json):
     output.out.print()
     if comparison.task is not None:
         output.out.print("To use it in Python:", style="bold")
-        output.out.print(comparison.code(), markup=False, soft_wrap=True)
+        output.tell(comparison.code())
         output.out.print()
     for what, path in written.items():
-        output.out.print(
-            f"{what.capitalize()}: {Path(path).resolve()}", markup=False, soft_wrap=True
-        )
-
-
-def _command():
-    """The command as it was typed, for the page."""
-    return "mercer " + shlex.join(sys.argv[1:])
+        output.tell(f"{what.capitalize()}: {Path(path).resolve()}")

@@ -1,43 +1,46 @@
 """`mercer differ old new`: has the data changed, and where?"""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 import typer
+from typer import Argument, Option
 
 from .. import parse_kernel, two_sample_test
 from ..explore.report.difference import write_difference
 from ..kernels import listed
 from ..tables import BadInput
 from . import file_data, output
-from .options import Json, Reading
+from .options import Reading, command
 
-EPILOG = (
+
+@command(
     "Exit code 0: no difference found; 1: the files differ; 2: bad input.\n\nExamples:\n\n"
     "  mercer differ january.csv february.csv\n\n"
     "  mercer differ old.parquet new.parquet --ignore id --ignore date --level 0.01\n\n"
-    "  mercer differ old.csv new.csv --json > result.json"
+    "  mercer differ old.csv new.csv --json > result.json",
+    old=Argument(help="csv, tsv, xlsx, json or parquet."),
+    new=Argument(help="Another file with the same columns."),
+    kernel="The kernel.",
+    level="Accepted rate of false alarms; it decides the exit code.",
+    permutations=Option(min=2, help="How often rows are shuffled between the files."),
+    rows=Option(min=1, help="Rows to show of each file."),
+    seed="Seed of the random numbers.",
+    page="The page to write.",
+    no_page="Write no page.",
 )
-
-
 def differ(
-    old: Annotated[Path, typer.Argument(help="csv, tsv, xlsx, json or parquet.")],
-    new: Annotated[Path, typer.Argument(help="Another file with the same columns.")],
-    kernel: Annotated[str, typer.Option("--kernel", "-k", help="The kernel.")] = "RBF()",
-    level: Annotated[
-        float, typer.Option(help="Accepted rate of false alarms; it decides the exit code.")
-    ] = 0.05,
-    permutations: Annotated[
-        int, typer.Option(min=2, help="How often rows are shuffled between the files.")
-    ] = 1000,
-    rows: Annotated[int, typer.Option(min=1, help="Rows to show of each file.")] = 5,
-    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
-    page: Annotated[Path | None, typer.Option("--output", "-o", help="The page to write.")] = Path(
-        "differ.html"
-    ),
-    no_page: Annotated[bool, typer.Option("--no-page", help="Write no page.")] = False,
-    json: Json = False,
+    old: Path,
+    new: Path,
+    kernel: str = "RBF()",
+    level: float = 0.05,
+    permutations: int = 1000,
+    rows: int = 5,
+    seed: int = 0,
+    page: Path | None = Path("differ.html"),
+    no_page: bool = False,
+    json: bool = False,
     *,
     reading: Reading,
 ):
@@ -103,23 +106,21 @@ def _notes_on_columns(result, names):
 
 
 def _print(result, columns, examples, names, page):
-    out = output.out
-    out.print(result.headline.replace("samples", "files"), markup=False)
-    out.print(
+    output.tell(result.headline.replace("samples", "files"))
+    output.tell(
         f"Statistic {result.statistic:.3g}, threshold {result.threshold:.3g} at level "
-        f"{result.level:g}; {result.n_permutations} permutations.",
-        markup=False,
+        f"{result.level:g}; {result.n_permutations} permutations."
     )
     if result.differs:
-        out.print("\nColumns, by their share in the difference:", markup=False)
+        output.tell("\nColumns, by their share in the difference:")
         for name, share in list(columns.items())[:10]:
             if share >= 0.005:
-                out.print(f"  {share:4.0%}  {name}", markup=False)
+                output.tell(f"  {share:4.0%}  {name}")
         for name, frame in zip(names, examples):
-            out.print(f"\nRows that are most typical of {name} only:", markup=False)
-            out.print(frame.to_string(index=False, max_cols=8), markup=False, soft_wrap=True)
+            output.tell(f"\nRows that are most typical of {name} only:")
+            output.tell(frame.to_string(index=False, max_cols=8))
     if page is not None:
-        out.print(f"\nPage: {Path(page).resolve()}", markup=False, soft_wrap=True)
+        output.tell(f"\nPage: {Path(page).resolve()}")
 
 
 def _summary(result, columns, examples, names, page, notes):
@@ -143,13 +144,10 @@ def _summary(result, columns, examples, names, page, notes):
 
 def _records(frame: pd.DataFrame):
     """Rows for JSON: numbers stay numbers, gaps are null, all else is text."""
-    return [
-        {str(name): _value(value) for name, value in row.items()}
-        for row in frame.to_dict(orient="records")
-    ]
 
+    def plain(value: Any) -> Any:
+        if pd.isna(value):
+            return None
+        return value if isinstance(value, (bool, int, float, str)) else str(value)
 
-def _value(value):
-    if pd.isna(value):
-        return None
-    return value if isinstance(value, (bool, int, float, str)) else str(value)
+    return [{str(n): plain(v) for n, v in row.items()} for row in frame.to_dict(orient="records")]

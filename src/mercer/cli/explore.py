@@ -3,47 +3,38 @@
 import threading
 import webbrowser
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+from typer import Option
 
 from .. import RBF, parse_kernel
 from ..tables import BadInput
 from . import demo as demo_data
 from . import file_data, output
-from .options import TABLE, ImageShape, MaxPoints, Reading, Scale, Target, Task
+from .options import Reading, command
 
-EPILOG = (
+
+@command(
     "Examples:\n\n  mercer explore --demo\n\n  mercer explore iris.csv --target species\n\n"
-    "  mercer explore data.parquet -t price -k 'RBF() + Linear()'"
+    "  mercer explore data.parquet -t price -k 'RBF() + Linear()'",
+    kernel="The kernel to begin with, such as 'RBF() + Linear()'.",
+    demo="Use handwritten digits instead of a file.",
+    folder="Folder for what is saved from the page.",
+    port=Option(min=0, max=65535, help="Port of the page; 0 finds a free one."),
+    open_page=Option("--open/--no-open", help="Show the page in a browser."),
 )
-
-
 def explore_(
-    file: Annotated[Path | None, typer.Argument(help=TABLE)] = None,
-    target: Target = None,
-    kernel: Annotated[
-        str,
-        typer.Option(
-            "--kernel", "-k", help="The kernel to begin with, such as 'RBF() + Linear()'."
-        ),
-    ] = "RBF()",
-    demo: Annotated[
-        bool, typer.Option("--demo", help="Use handwritten digits instead of a file.")
-    ] = False,
-    scale: Scale = "auto",
-    task: Task = "auto",
-    image_shape: ImageShape = None,
-    max_points: MaxPoints = 20_000,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder for what is saved from the page.")
-    ] = Path("mercer-explore"),
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of the page; 0 finds a free one.")
-    ] = 0,
-    open_page: Annotated[
-        bool, typer.Option("--open/--no-open", help="Show the page in a browser.")
-    ] = True,
+    file: Path | None = None,
+    target: str | None = None,
+    kernel: str = "RBF()",
+    demo: bool = False,
+    scale: str = "auto",
+    task: str = "auto",
+    image_shape: str | None = None,
+    max_points: int = 20_000,
+    folder: Path = Path("mercer-explore"),
+    port: int = 0,
+    open_page: bool = True,
     *,
     reading: Reading,
 ):
@@ -58,14 +49,8 @@ def explore_(
         data: Any = file_data.FileData(X, y, image_shape=shape)
         target = "digit"
     else:
-        data = file_data.read_data(
-            file,
-            reading,
-            target=target,
-            scale=scale,
-            kernels=[chosen],
-            image_shape=file_data.shape_of(image_shape),
-        )
+        options: Any = {"scale": scale, "image_shape": file_data.shape_of(image_shape)}
+        data = file_data.read_data(file, reading, {kernel: chosen}, target=target, **options)
     output.notes(data.notes)
     explorer = start(
         data.X,
@@ -77,11 +62,11 @@ def explore_(
         encoder=data.encoder,
         target_name=target,
         max_points=max_points,
-        folder=out,
+        folder=folder,
         port=port,
     )
     with explorer:
-        output.out.print(explorer.url, markup=False, soft_wrap=True)
+        output.tell(explorer.url)
         output.say("Only this machine can open the page. Press Ctrl-C to stop.")
         if open_page:
             webbrowser.open(explorer.url)

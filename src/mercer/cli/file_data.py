@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .. import Kernel, TableEncoder
+from .. import Kernel, OnColumns, Spectrum, TableEncoder
 from ..export import harmless_value, write_output
-from ..tables import BadInput, check_column, check_unpacked, first_line
-from . import texts
+from ..tables import TEXT, BadInput, check_column, check_unpacked, first_line
 from .options import Reading
 
 SCALES = ("auto", "standard", "unit", "none")
@@ -48,11 +47,11 @@ class FileData:
 def read_data(
     path: str | Path,
     reading: Reading | None = None,
+    kernels: dict[str, Kernel] | None = None,
     *,
     target: str | None = None,
     matrix: str | None = None,
     scale: str = "auto",
-    kernels: Sequence[Kernel] = (),
     image_shape: tuple[int, int] | None = None,
 ):
     """A file as FileData. `matrix` is None, "gram" or "distance"."""
@@ -69,7 +68,8 @@ def read_data(
         data = _from_matrix(reading.without_names(frame), target, matrix)
         data.notes[:0] = notes
         return data
-    return _from_table(frame, reading, target, scale, kernels, image_shape, notes)
+    named = list((kernels or {}).values())
+    return _from_table(frame, reading, target, scale, named, image_shape, notes)
 
 
 def shape_of(text: str | None):
@@ -195,14 +195,15 @@ def _from_table(frame, reading, target, scale, kernels, image_shape, notes):
         # Pixels are comparable as they are; columns of other kinds are not pixels.
         pixels = reading.without_names(table).select_dtypes("number").astype(float)
         return FileData(pixels, y, image_shape=image_shape, notes=notes)
-    column = texts.the_column(reading.without_names(table), kernels, notes)
+    column = the_column(reading.without_names(table), kernels, notes)
     if column is not None:
-        X = texts.filled(table[[column]])
-        return FileData(X, y, shown=X, notes=notes, kernels=texts.usual_kernels())
+        X = filled(table[[column]])
+        usual = [Spectrum(length, normalize=True) for length in (2, 3, 4, 5)]
+        return FileData(X, y, shown=X, notes=notes, kernels={repr(k): k for k in usual})
     encoder = TableEncoder(scale=_scale(scale, kernels, notes), **reading.roles)
     if any(kernel.kind == "table" for kernel in kernels):
         # These kernels ask for columns by name, and for columns of texts as they are.
-        encoder.set_params(keep=texts.kept(table, kernels))
+        encoder.set_params(keep=kept(table, kernels))
     return FileData(table, y, shown=table, notes=notes, encoder=encoder)
 
 
@@ -220,12 +221,11 @@ def _scale(scale, kernels, notes):
 
 def harmless(frame: pd.DataFrame):
     """Texts that a spreadsheet would run as a formula get an apostrophe in front."""
-
-    frame = frame.rename(columns=harmless_value)
-    texts = [c for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c])]
-    for name in texts:
-        frame[name] = frame[name].map(harmless_value)
-    return frame
+    safe = frame.rename(columns=harmless_value)
+    for j, dtype in enumerate(frame.dtypes):
+        if not pd.api.types.is_numeric_dtype(dtype):
+            safe.isetitem(j, frame.iloc[:, j].map(harmless_value))
+    return safe
 
 
 def check_outputs(inputs: Sequence[Path], outputs: Sequence[Path | None]):
@@ -264,8 +264,10 @@ def write(frame: pd.DataFrame, path: str | Path):
         safe = harmless(frame)
         changed = [
             new
-            for j in range(frame.shape[1])
-            for new in _changed(frame.iloc[:, j], safe.iloc[:, j])
+            for j, dtype in enumerate(safe.dtypes)
+            if not pd.api.types.is_numeric_dtype(dtype)
+            for old, new in zip(frame.iloc[:, j], safe.iloc[:, j])
+            if isinstance(new, str) and len(new) > len(str(old))
         ]
         if changed:
             notes.append(
@@ -279,8 +281,102 @@ def write(frame: pd.DataFrame, path: str | Path):
     return notes
 
 
-def _changed(before, after):
-    """Texts of a column that begin with an apostrophe now."""
-    if pd.api.types.is_numeric_dtype(after):
-        return []
-    return [b for a, b in zip(before, after) if isinstance(b, str) and len(b) > len(str(a))]
+# --- columns of text for kernels on strings -------------------------------------------------------
+
+# Rows that are looked at to see what kind of columns a table has.
+LOOKED_AT = 1000
+# One column of texts is meant where its texts are so many times longer than all others.
+LONGER = 3.0
+
+
+def the_column(table: pd.DataFrame, kernels: list, notes: list[str]) -> str | None:
+    """The column whose texts all kernels compare; None where they see a table of numbers."""
+    on_objects = [kernel for kernel in kernels if kernel.kind == "objects"]
+    if not kernels:
+        return _only_information(table, notes)
+    if not on_objects:
+        return None
+    columns = _text_columns(table)
+    others = [kernel for kernel in kernels if kernel.kind != "objects"]
+    if others:
+        name = columns[0] if columns else "text"
+        raise BadInput(
+            f"{on_objects[0]!r} compares texts and {others[0]!r} a table: compare them one at a "
+            f'time, or name the columns: -k "OnColumns({on_objects[0]!r}, {name!r})".'
+        )
+    if not columns:
+        raise BadInput(
+            f"{on_objects[0]!r} compares texts, and no column beside the target holds text; the "
+            f"columns are: {', '.join(map(str, table.columns[:12]))}."
+        )
+    column = _longest(table, columns, on_objects[0])
+    left_out = [str(name) for name in table.columns if name != column]
+    if left_out:
+        few = ", ".join(left_out[:6]) + (", …" if len(left_out) > 6 else "")
+        notes.append(
+            f"the kernels compare the texts of {column!r}; the other columns were left out: {few}"
+        )
+    return column
+
+
+def _text_columns(table: pd.DataFrame) -> list[str]:
+    """Columns that hold text; numbers and dates were read as such before."""
+    return [
+        name
+        for name, dtype in zip(table.columns, table.dtypes)
+        if (dtype.kind == "O" or pd.api.types.is_string_dtype(dtype)) and table[name].notna().any()
+    ]
+
+
+def kept(table: pd.DataFrame, kernels: list) -> list[str]:
+    """Columns that kernels on objects ask for by name: these are not turned into numbers."""
+    names: list[str] = []
+    for kernel in kernels:
+        for part in (kernel, *kernel.get_params(deep=True).values()):
+            if isinstance(part, OnColumns) and part.kernel.kind == "objects":
+                asked: Any = part.columns
+                asked = asked if isinstance(asked, (list, tuple)) else [asked]
+                names += [name for name in asked if isinstance(name, str)]
+    known = set(map(str, table.columns))
+    return [name for name in dict.fromkeys(names) if name in known]
+
+
+def filled(table: pd.DataFrame) -> pd.DataFrame:
+    """Texts, with the empty one where a value is missing."""
+    return table.astype(object).where(table.notna(), "").map(str)
+
+
+def _longest(table, columns, kernel):
+    """The column that is meant: the only one, or the one whose texts are far longer."""
+    lengths = [float(np.median(table[name].dropna().map(str).map(len))) for name in columns]
+    order = np.argsort(lengths)[::-1]
+    if len(columns) == 1 or lengths[order[0]] >= LONGER * lengths[order[1]]:
+        return columns[order[0]]
+    raise BadInput(
+        f"{kernel!r} compares texts, and several columns hold text: {', '.join(columns[:8])}. Say "
+        f'which is meant: -k "OnColumns({kernel!r}, {columns[order[0]]!r})".'
+    )
+
+
+def _only_information(table, notes):
+    """The column of text that is all that a table has; a note on texts beside other columns."""
+    if not _text_columns(table):
+        return None
+    try:
+        records = TableEncoder().fit(table.head(LOOKED_AT)).columns_
+    except ValueError:  # nothing in the table is informative: said later, with the reason
+        return None
+    useful = [record for record in records if record["outputs"]]
+    written = [record["name"] for record in useful if record["kind"] == TEXT]
+    if len(useful) == len(written) == 1:
+        notes.append(
+            f"the texts of {written[0]!r} are all that tells the rows apart: string kernels "
+            "compare them"
+        )
+        return written[0]
+    if written:
+        notes.append(
+            f"a string kernel compares the texts of a column: "
+            f'-k "OnColumns(Spectrum(3), {written[0]!r})"'
+        )
+    return None

@@ -3,16 +3,16 @@
 import math
 import warnings
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import typer
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectKBest, f_classif, f_regression
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
+from typer import Argument, Option
 
 from .. import KernelClassifier, KernelRegressor, TableEncoder, load, parse_kernel, save
 from ..estimators import FOLDS, UNINFORMATIVE
@@ -22,15 +22,10 @@ from ..export import Checkpoint
 from ..kernels import listed
 from ..tables import IDENTIFIER, UNREAD, BadInput
 from . import file_data, output
-from .options import Json, Reading
+from .options import Reading, command
 from .patience import Estimate, announce, signs_of_life
 from .roles import in_time, last_fifth, take_roles
 
-EPILOG = (
-    "Examples:\n\n  mercer fit houses.csv --target price -o houses.mercer\n\n"
-    "  mercer predict houses.mercer new.csv -o predictions.csv"
-)
-PREDICT_EPILOG = "Example:\n\n  mercer predict houses.mercer new.csv -o predictions.csv"
 # Columns named in the list of importances.
 NAMED = 8
 # Models to compare with, and the rows on which they are: a comparison, not a second model. Boosting
@@ -45,44 +40,31 @@ LEAK = 0.01
 SHARE = 0.9
 
 
+@command(
+    "Examples:\n\n  mercer fit houses.csv --target price -o houses.mercer\n\n"
+    "  mercer predict houses.mercer new.csv -o predictions.csv",
+    file=Argument(help="csv, tsv, xlsx, json or parquet."),
+    target="The column to predict.",
+    model=Option("--output", "-o", help="The model to write."),
+    kernel="A kernel to tune, such as 'RBF()'. Without it, one is chosen.",
+    compare=Option(help="Also fit boosting and a linear model, to compare."),
+    group="A column that names groups of rows: errors are those of new groups.",
+    weights="A column that says how much each row counts.",
+    time="A column of dates or numbers: also predict the last fifth of the rows.",
+    max_rows=Option(min=10, help="Learn from at most so many rows, drawn at random: faster."),
+)
 def fit(
-    file: Annotated[Path, typer.Argument(help="csv, tsv, xlsx, json or parquet.")],
-    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
-    model: Annotated[Path, typer.Option("--output", "-o", help="The model to write.")] = Path(
-        "model.mercer"
-    ),
-    task: Annotated[
-        str, typer.Option(help="auto, regression (numbers) or classification (classes).")
-    ] = "auto",
-    kernel: Annotated[
-        str | None,
-        typer.Option(
-            "--kernel", "-k", help="A kernel to tune, such as 'RBF()'. Without it, one is chosen."
-        ),
-    ] = None,
-    compare: Annotated[
-        bool, typer.Option(help="Also fit boosting and a linear model, to compare.")
-    ] = True,
-    group: Annotated[
-        str | None,
-        typer.Option(
-            "--group", help="A column that names groups of rows: errors are those of new groups."
-        ),
-    ] = None,
-    weights: Annotated[
-        str | None, typer.Option("--weights", help="A column that says how much each row counts.")
-    ] = None,
-    time: Annotated[
-        str | None,
-        typer.Option(
-            "--time", help="A column of dates or numbers: also predict the last fifth of the rows."
-        ),
-    ] = None,
-    max_rows: Annotated[
-        int | None,
-        typer.Option(min=10, help="Learn from at most so many rows, drawn at random: faster."),
-    ] = None,
-    json: Json = False,
+    file: Path,
+    target: str,
+    model: Path = Path("model.mercer"),
+    task: str = "auto",
+    kernel: str | None = None,
+    compare: bool = True,
+    group: str | None = None,
+    weights: str | None = None,
+    time: str | None = None,
+    max_rows: int | None = None,
+    json: bool = False,
     *,
     reading: Reading,
 ):
@@ -134,23 +116,21 @@ def fit(
     _print(facts, made, code)
 
 
+@command(
+    "Example:\n\n  mercer predict houses.mercer new.csv -o predictions.csv",
+    kinds=False,
+    model=Argument(help="A file that mercer fit or mercer compare --save has written."),
+    file=Argument(help="New rows, with the columns of the training table."),
+    out=Option("--output", "-o", help="Predictions: .csv, .tsv or .parquet."),
+    trusted="A type that the model file may use, such as sklearn.svm.SVC; may be repeated. Only "
+    "for files of people you trust: it can run code.",
+)
 def predict(
-    model: Annotated[
-        Path, typer.Argument(help="A file that mercer fit or mercer compare --save has written.")
-    ],
-    file: Annotated[Path, typer.Argument(help="New rows, with the columns of the training table.")],
-    out: Annotated[
-        Path, typer.Option("--output", "-o", help="Predictions: .csv, .tsv or .parquet.")
-    ] = Path("predictions.csv"),
-    trusted: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--trusted",
-            help="A type that the model file may use, such as sklearn.svm.SVC; may be repeated. "
-            "Only for files of people you trust: it can run code.",
-        ),
-    ] = None,
-    json: Json = False,
+    model: Path,
+    file: Path,
+    out: Path = Path("predictions.csv"),
+    trusted: list[str] | None = None,
+    json: bool = False,
     *,
     reading: Reading,
 ):
@@ -164,12 +144,17 @@ def predict(
             f"{model} holds a {type(fitted).__name__}, not a model of a table: mercer fit and "
             "mercer compare --save write those."
         )
-    encoder = _encoder(fitted)
+    # The encoder of tables in a model of `mercer fit` or `mercer compare`.
+    steps = [step for _, step in getattr(fitted, "steps", [])]
+    found = [getattr(fitted, "encoder_", None), *steps[:1]]
+    encoder = next((made for made in found if isinstance(made, TableEncoder)), None)
     frame, notes = reading.frame(file, like=encoder)
     wanted = [str(name) for name in fitted.feature_names_in_]
-    missing = [name for name in wanted if name not in frame.columns]
-    names = [name for name in _identifiers(encoder) if name in frame.columns]
-    if encoder is not None and missing and not set(missing) & _used(encoder):
+    given = set(frame.columns)
+    missing = [name for name in wanted if name not in given]
+    records = [] if encoder is None else encoder.columns_
+    used = {record["name"] for record in records if record["outputs"]}
+    if encoder is not None and missing and not used.intersection(missing):
         notes.append(f"columns that the model does not use are not there: {listed(missing)}")
         frame[missing] = np.nan
         missing = []
@@ -185,36 +170,19 @@ def predict(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", UNREAD)  # noted above
         result = _predictions(fitted, frame[wanted])
-    for name in reversed([name for name in names if name not in result]):
-        result.insert(0, name, frame[name])
+    # Columns that name the rows: those that the user named, or those found.
+    names = [record["name"] for record in records if record["kind"] == IDENTIFIER]
+    for name in reversed(names if encoder is None else encoder.id or names):
+        if name in given and name not in result:
+            result.insert(0, name, frame[name])
     notes += file_data.write(result, out)
     facts = {"rows": len(result), "columns": list(result.columns), "file": str(out)}
     if json:
         output.as_json(facts | {"notes": notes})
         return
     output.notes(notes)
-    output.out.print(f"{len(result)} rows: {', '.join(result.columns)}", markup=False)
-    output.out.print(f"Predictions: {Path(out).resolve()}", markup=False, soft_wrap=True)
-
-
-def _encoder(fitted):
-    """The encoder of tables in a model of `mercer fit` or `mercer compare`."""
-    steps = [step for _, step in getattr(fitted, "steps", [])]
-    found = [getattr(fitted, "encoder_", None), *steps[:1]]
-    return next((encoder for encoder in found if isinstance(encoder, TableEncoder)), None)
-
-
-def _identifiers(encoder):
-    """Names of the columns that name the rows: those that the user named, or those found."""
-    if encoder is None:
-        return []
-    found = [r["name"] for r in encoder.columns_ if r["kind"] == IDENTIFIER]
-    return list(encoder.id or found)
-
-
-def _used(encoder):
-    """Names of the columns that were not left out."""
-    return {record["name"] for record in encoder.columns_ if record["outputs"]}
+    output.tell(f"{len(result)} rows: {', '.join(result.columns)}")
+    output.tell(f"Predictions: {Path(out).resolve()}")
 
 
 def _predictions(fitted, X):
@@ -297,14 +265,10 @@ def _facts(made, roles, y, task, compare):
         facts |= {name: peer.score(task), f"{name}_folds": peer.folds, f"{name}_left_out": peer.why}
         if name == LINEAR and peer.losses is not None and len(peer.losses) == len(rows):
             own = squares if task == "regression" else 1.0 - made.leave_one_out_hits_
-            facts["linear_is_enough"] = _no_better(own, peer.losses)
+            gain = peer.losses - own  # row by row
+            least = STANDARD_ERRORS * gain.std() / len(gain) ** 0.5
+            facts["linear_is_enough"] = bool(gain.mean() <= least)
     return facts
-
-
-def _no_better(losses, of_other):
-    """Whether losses are not smaller than others, row by row, beyond chance."""
-    gain = of_other - losses
-    return bool(gain.mean() <= STANDARD_ERRORS * gain.std() / len(gain) ** 0.5)
 
 
 class Peer(NamedTuple):
@@ -385,10 +349,7 @@ def _telling(task):
 
 
 def _print(facts, made, code):
-    def say(line: str):
-        output.out.print(line, markup=False, soft_wrap=True)
-
-    low, high = facts["interval"]
+    say, (low, high) = output.tell, facts["interval"]
     constant = "mean" if facts["task"] == "regression" else "largest class"
     some = facts["rows_left_out"] < facts["rows"]
     value = facts[facts["measure"] if facts["measure"] in facts else "error"]

@@ -2,74 +2,58 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import typer
+from typer import Option
 
 from .. import KernelMap, NotPSDError
 from ..engine import evenly
 from ..tables import BadInput
 from . import file_data, output
-from .options import TABLE, Json, Matrix, Reading, Scale, kernels_of
+from .options import Reading, command, kernels_of
 
-EPILOG = (
-    "Examples:\n\n"
-    "  mercer map data.csv -o coordinates.parquet -k 'RBF(0.1)'\n\n"
-    "  mercer map data.csv -o coordinates.csv -k 'Matern()' --max-rank 50"
-)
 # Rows that the certificate is evaluated on, all against all.
 CERTIFIED = 500
 
 
+@command(
+    "Examples:\n\n"
+    "  mercer map data.csv -o coordinates.parquet -k 'RBF(0.1)'\n\n"
+    "  mercer map data.csv -o coordinates.csv -k 'Matern()' --max-rank 50",
+    out=Option("--output", "-o", help="Coordinates: .parquet, .csv or .tsv."),
+    kernel="The kernel.",
+    target="A column to copy into the result.",
+    max_rank=Option(min=1, help="The largest number of coordinates."),
+    tol="Largest relative residual of a row.",
+    basis="Kind of coordinates: cholesky, eigen, symmetric, closed or auto.",
+    indefinite="If the similarity is not a kernel: raise, clip, flip or shift.",
+)
 def map_(
-    file: Annotated[Path, typer.Argument(help=TABLE)],
-    out: Annotated[
-        Path, typer.Option("--output", "-o", help="Coordinates: .parquet, .csv or .tsv.")
-    ],
-    kernel: Annotated[str, typer.Option("--kernel", "-k", help="The kernel.")] = "RBF()",
-    target: Annotated[
-        str | None,
-        typer.Option("--target", "-t", help="A column to copy into the result."),
-    ] = None,
-    matrix: Matrix = None,
-    scale: Scale = "auto",
-    max_rank: Annotated[
-        int | None, typer.Option(min=1, help="The largest number of coordinates.")
-    ] = None,
-    tol: Annotated[
-        float | None,
-        typer.Option(help="Largest relative residual of a row."),
-    ] = None,
-    basis: Annotated[
-        str, typer.Option(help="Kind of coordinates: cholesky, eigen, symmetric, closed or auto.")
-    ] = "cholesky",
-    indefinite: Annotated[
-        str, typer.Option(help="If the similarity is not a kernel: raise, clip, flip or shift.")
-    ] = "raise",
-    json: Json = False,
+    file: Path,
+    out: Path,
+    kernel: str = "RBF()",
+    target: str | None = None,
+    matrix: str | None = None,
+    scale: str = "auto",
+    max_rank: int | None = None,
+    tol: float | None = None,
+    basis: str = "cholesky",
+    indefinite: str = "raise",
+    json: bool = False,
     *,
     reading: Reading,
 ):
     """Write coordinates whose inner products are the kernel, with a bound for their error."""
-    kernels = kernels_of(
-        [kernel] if matrix is None else [kernel] if kernel != "RBF()" else None, matrix
-    )
+    kernels = kernels_of([kernel] if matrix is None or kernel != "RBF()" else None, matrix)
     (name, chosen), *_ = kernels.items()
     file_data.check_outputs([file], [out])
     if target is not None and re.fullmatch(r"phi\d+|residual", target):
         raise BadInput(
             f"--target {target} has the name of a column of coordinates; rename it in {file.name}."
         )
-    data = file_data.read_data(
-        file,
-        reading,
-        target=target,
-        matrix=matrix,
-        scale=scale,
-        kernels=[chosen],
-    )
+    data = file_data.read_data(file, reading, kernels, target=target, matrix=matrix, scale=scale)
     X = data.numbers()
     options: dict[str, Any] = {"basis": basis, "indefinite": indefinite}  # fit checks them
     kernel_map = KernelMap(chosen, max_rank=max_rank, tol=tol, **options)
@@ -100,7 +84,7 @@ def map_(
         output.as_json(facts)
         return
     output.notes(data.notes)
-    output.out.print(f"{len(frame)} rows, {kernel_map.rank_} coordinates: {out}", markup=False)
+    output.tell(f"{len(frame)} rows, {kernel_map.rank_} coordinates: {out}")
     if bound is None:
         said = (
             f"The similarity is not a kernel and was changed (--indefinite {indefinite}): inner "
@@ -112,7 +96,7 @@ def map_(
             f"differ from the kernel by at most {bound:.2g} (certified on "
             f"{min(len(frame), CERTIFIED)} rows)."
         )
-    output.out.print(said, markup=False)
+    output.tell(said)
 
 
 def _remedy(X, matrix):

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what their values mean."""
+"""Options of the commands: their names and help texts, and what their values mean."""
 
 import inspect
 from collections.abc import Callable
@@ -8,69 +8,47 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
-import typer
+from typer import Argument, Option
 
 from .. import Precomputed, TableEncoder, parse_kernel, read_table
 from ..tables import BadInput, check_column
 
-Target = Annotated[
-    str | None, typer.Option("--target", "-t", help="The column to predict: numbers or classes.")
-]
-Kernels = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--kernel",
-        "-k",
-        help="A kernel, such as 'RBF(0.1)' or 'Polynomial(2) + Linear()'; may be repeated.",
-    ),
-]
-Matrix = Annotated[
-    str | None,
-    typer.Option("--matrix", help="The file is a matrix: 'gram' (similarities) or 'distance'."),
-]
-Scale = Annotated[
-    str,
-    typer.Option(
-        "--scale", help="Columns: auto, standard (mean 0, variance 1), unit (0 to 1), none."
-    ),
-]
-# Options of reading(), in their order: the notation of a table, and the kinds of its columns.
+# What an argument is called on the command line, where that is not its own name.
+_NAMES = {
+    "target": ("--target", "-t"),
+    "kernel": ("--kernel", "-k"),
+    "page": ("--output", "-o"),
+    "folder": ("--out", "-o"),
+    "save_to": ("--save",),
+    "open_page": ("--open",),
+    "dayfirst": ("--dayfirst/--monthfirst",),
+}
+TABLE = Argument(help="csv, tsv, xlsx, jsonl, parquet (also gz), npz; - reads standard input.")
+# Help texts of arguments that several commands have.
+_HELP: dict[str, Any] = {
+    "file": TABLE,
+    "target": "The column to predict: numbers or classes.",
+    "kernel": "A kernel, such as 'RBF(0.1)' or 'Polynomial(2) + Linear()'; may be repeated.",
+    "matrix": "The file is a matrix: 'gram' (similarities) or 'distance'.",
+    "scale": "Columns: auto, standard (mean 0, variance 1), unit (0 to 1), none.",
+    "task": "auto, regression (numbers) or classification (classes).",
+    "image_shape": "Show rows as images, for example 28x28.",
+    "max_points": Option(min=10, help="If there are more rows, a sample is used."),
+    "json": "Print one JSON object, for scripts.",
+}
+# Options of every command that reads a table: its notation, and the kinds of its columns.
 _WRITTEN = {
-    "decimal": Annotated[
-        str | None,
-        typer.Option("--decimal", help="The decimal mark: '.' or ','. Found if not given."),
-    ],
-    "dayfirst": Annotated[
-        bool | None,
-        typer.Option(
-            "--dayfirst/--monthfirst", help="Whether 01/02/2012 is in February. Found if not given."
-        ),
-    ],
-    "sep": Annotated[
-        str | None,
-        typer.Option("--sep", help="What separates columns: ';', 'tab', ... Found if not given."),
-    ],
-    "encoding": Annotated[
-        str | None,
-        typer.Option("--encoding", help="utf-8, latin-1, utf-16, ... Found if not given."),
-    ],
+    "decimal": (str, "The decimal mark: '.' or ','. Found if not given."),
+    "dayfirst": (bool, "Whether 01/02/2012 is in February. Found if not given."),
+    "sep": (str, "What separates columns: ';', 'tab', ... Found if not given."),
+    "encoding": (str, "utf-8, latin-1, utf-16, ... Found if not given."),
 }
 _KINDS = {
-    name: Annotated[list[str] | None, typer.Option(f"--{name}", help=help)]
-    for name, help in {
-        "number": "A column of numbers; may be repeated.",
-        "category": "A column of categories, such as a zip code; may be repeated.",
-        "ignore": "A column to leave out; may be repeated.",
-        "id": "A column that names the rows; may be repeated.",
-    }.items()
+    "number": (list[str], "A column of numbers; may be repeated."),
+    "category": (list[str], "A column of categories, such as a zip code; may be repeated."),
+    "ignore": (list[str], "A column to leave out; may be repeated."),
+    "id": (list[str], "A column that names the rows; may be repeated."),
 }
-TABLE = "csv, tsv, xlsx, jsonl, parquet (also gz), npz; - reads standard input."
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
-MaxPoints = Annotated[int, typer.Option(min=10, help="If there are more rows, a sample is used.")]
-ImageShape = Annotated[
-    str | None, typer.Option("--image-shape", help="Show rows as images, for example 28x28.")
-]
-Task = Annotated[str, typer.Option("--task", help="auto, classification or regression.")]
 
 
 def kernels_of(expressions: list[str] | None, matrix: str | None):
@@ -131,25 +109,41 @@ class Reading:
         return frame.drop(columns=list({*self.ignore, *self.id}))
 
 
-def reading(command: Callable[..., Any], *, kinds: bool = True) -> Callable[..., Any]:
-    """A command with options for how its tables are read, given to it as `reading`.
+def command(epilog: str, *, kinds: bool = True, **helps: Any) -> Callable[..., Any]:
+    """A function as a command: `helps` are the texts for its arguments, or typer's Option.
 
-    Without `kinds` those for single columns are left out: a model knows them.
+    An argument `reading` is made of the options for how tables are read. Without `kinds` those for
+    single columns are left out: a model knows them.
     """
-    options = _WRITTEN | (_KINDS if kinds else {})
+    helps = _HELP | helps
 
-    @wraps(command)
-    def with_options(*args, **given):
-        said = {name: given.pop(name, None) for name in options}
-        said = {name: value for name, value in said.items() if value is not None}
-        return command(*args, reading=Reading(**said), **given)
+    def described(name: str, kind: Any) -> Any:
+        told = helps[name]
+        if isinstance(told, str):
+            told = Option(*_NAMES.get(name, (f"--{name.replace('_', '-')}",)), help=told)
+        return Annotated[kind, told]
 
-    own = inspect.signature(command).parameters.values()
-    more = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in options.items()
-    ]
-    with_options.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [p for p in own if p.name != "reading"] + more
-    )
-    return with_options
+    def made(function: Callable[..., Any]) -> Callable[..., Any]:
+        own = inspect.signature(function).parameters
+        options = _WRITTEN | (_KINDS if kinds else {}) if "reading" in own else {}
+
+        @wraps(function)
+        def called(*args, **given):
+            said = {name: given.pop(name, None) for name in options}
+            said = {name: value for name, value in said.items() if value is not None}
+            return function(*args, **given, **({"reading": Reading(**said)} if options else {}))
+
+        arguments = [
+            argument.replace(annotation=described(name, argument.annotation))
+            for name, argument in own.items()
+            if name != "reading"
+        ]
+        for name, (kind, text) in options.items():
+            helps[name] = text
+            shown, place = described(name, kind | None), inspect.Parameter.KEYWORD_ONLY
+            arguments.append(inspect.Parameter(name, place, default=None, annotation=shown))
+        called.__signature__ = inspect.Signature(arguments)  # type: ignore[attr-defined]
+        called.epilog = epilog  # type: ignore[attr-defined]
+        return called
+
+    return made

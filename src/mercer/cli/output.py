@@ -1,7 +1,6 @@
 """Output of the command: tables, notes and progress on a terminal, JSON for scripts."""
 
 import json
-import math
 import re
 import sys
 from collections.abc import Iterable
@@ -15,6 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from .. import KernelComparison
+from ..explore.plots.style import json_values
 
 # Characters that a terminal obeys, besides line breaks and tabs: controls, and marks that write
 # backwards.
@@ -40,6 +40,11 @@ out = SafeConsole(highlight=False, width=None if sys.stdout.isatty() else 120)
 err = SafeConsole(stderr=True, highlight=False)
 
 
+def tell(text: str):
+    """A line of the result, as it is."""
+    out.print(text, markup=False, soft_wrap=True)
+
+
 def say(text: str, style: str | None = None):
     err.print(escape(text), style=style, soft_wrap=True)
 
@@ -56,23 +61,9 @@ def notes(lines: Iterable[str]):
 
 def as_json(value: Any):
     """One JSON object; what JSON has no number for becomes null."""
-    text = json.dumps(_plain(value), indent=2, ensure_ascii=False)
+    text = json.dumps(json_values(value), indent=2, ensure_ascii=False)
     # JSON itself escapes the first 32 only; inside its texts \u009b means the same.
     sys.stdout.write(CONTROLS.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n")
-
-
-def _plain(value):
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 @contextmanager
@@ -98,49 +89,36 @@ def progress(quiet: bool):
 
 def comparison_table(comparison: KernelComparison, width: int):
     """Kernels, best first, then ordinary models; a narrow terminal gets what matters most."""
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    wide = width >= 118
-    scored = comparison.task is not None
-    if scored:
-        table.add_column("", justify="right", style="dim")
-    names = [*(s.name for s in comparison.spaces), *(b.name for b in comparison.baselines)]
-    table.add_column("model", overflow="fold", min_width=min(max(map(len, names)), 22))
-    if scored:
-        table.add_column(comparison.score_name or "", justify="right", no_wrap=True)
-        table.add_column("chosen", overflow="fold")
-    others = list(comparison.spaces[0].scores)[1:]
-    shown = others if wide else []
-    for name in shown:
-        table.add_column(name, justify="right", no_wrap=True)
-    geometry = ["rank", "eff. dim"] if wide or not scored else []
-    geometry += ["self-similarity", "condition"] if not scored else []
-    for name in geometry:
-        table.add_column(name, justify="right", no_wrap=True)
+    wide, scored = width >= 118, comparison.task is not None
+    models: list[Any] = [*comparison.spaces, *comparison.baselines]
+    others = list(comparison.spaces[0].scores)[1:] if wide else []
     group = {space.name for space in comparison.contest.group}
-    for place, space in enumerate(comparison.spaces, 1):
-        row = [str(place)] if scored else []
-        mark = "" if space.is_kernel else "\n(not a kernel)"
-        row.append(escape(space.name + mark))
+    longest = min(max(len(model.name) for model in models), 22)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for place, model in enumerate(models, 1):
+        is_space = place <= len(comparison.spaces)
+        row = {"": str(place) if is_space else ""} if scored else {}
+        mark = "\n(not a kernel)" if is_space and not model.is_kernel else ""
+        row["model"] = escape(model.name + mark)
         if scored:
-            row += [_score(comparison, space), escape(space.tuned)]
-        row += [f"{np.mean(space.scores[name]):.3f}" for name in shown]
-        low, high = space.self_similarity
-        geometric = [str(space.rank), f"{space.effective_dimension:.1f}"]
-        geometric += [f"{low:.2g} to {high:.2g}", f"{space.condition:.0e}"]
-        row += geometric[: len(geometry)]
-        table.add_row(*row, style="bold" if space.name in group else None)
-    for baseline in comparison.baselines:
-        row = ["", escape(baseline.name), _score(comparison, baseline), ""]
-        row += [
-            f"{np.mean(baseline.scores[name]):.3f}" if name in baseline.scores else ""
-            for name in shown
-        ]
-        table.add_row(*row, style="dim")
+            score = comparison.shown_score(model)
+            row |= {comparison.score_name or "": score, "chosen": escape(model.tuned)}
+        scores = model.scores
+        row |= {n: f"{np.mean(scores[n]):.3f}" if n in scores else "" for n in others}
+        if is_space and (wide or not scored):
+            row |= {"rank": str(model.rank), "eff. dim": f"{model.effective_dimension:.1f}"}
+        if is_space and not scored:
+            low, high = model.self_similarity
+            row["self-similarity"] = f"{low:.2g} to {high:.2g}"
+            row["condition"] = f"{model.condition:.0e}"
+        for name in row if place == 1 else ():
+            look: Any = {"justify": "right", "no_wrap": True, "style": None if name else "dim"}
+            if name in ("model", "chosen"):
+                look = {"overflow": "fold", "min_width": longest if name == "model" else None}
+            table.add_column(name, **look)
+        style = "bold" if model.name in group else None
+        table.add_row(*row.values(), style=style if is_space else "dim")
     return table
-
-
-def _score(comparison, model):
-    return f"{model.score:.3f} ± {comparison.contest.interval(model):.3f}"
 
 
 def report(comparison: KernelComparison):
