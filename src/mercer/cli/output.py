@@ -14,7 +14,6 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from .. import KernelComparison
-from ..explore.plots.style import json_values
 
 # Characters that a terminal obeys, besides line breaks and tabs: controls, and marks that write
 # backwards.
@@ -61,7 +60,9 @@ def notes(lines: Iterable[str]):
 
 def as_json(value: Any):
     """One JSON object; what JSON has no number for becomes null."""
-    text = json.dumps(json_values(value), indent=2, ensure_ascii=False)
+    text = json.dumps(value, default=lambda array: array.tolist())
+    plain = json.loads(text, parse_constant=lambda _: None)
+    text = json.dumps(plain, indent=2, ensure_ascii=False)
     # JSON itself escapes the first 32 only; inside its texts \u009b means the same.
     sys.stdout.write(CONTROLS.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n")
 

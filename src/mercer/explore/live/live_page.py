@@ -27,7 +27,7 @@ from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 from tornado.web import HTTPError, RequestHandler
 
-from ..plots.style import MOST_IN_LEGEND, SHAPES, json_values, looks
+from ..plots.style import MOST_IN_LEGEND, SHAPES, looks
 from ..report.figures import WRONG, add_points, appearance
 from ..report.thumbnails import described
 from .animation import Update
@@ -166,11 +166,14 @@ def packed(update: Update) -> tuple[str, list[np.ndarray]]:
     """(JSON, arrays): in the JSON an array is {"array": its position}."""
     arrays: list[np.ndarray] = []
 
-    def place(array: np.ndarray) -> dict[str, int]:
-        arrays.append(array)
+    def placed(value: Any) -> Any:
+        if not isinstance(value, np.ndarray):
+            return value.item() if isinstance(value, np.generic) else str(value)
+        arrays.append(value)
         return {"array": len(arrays) - 1}
 
-    return json.dumps(json_values(update, place), default=str), arrays
+    text = json.dumps(update, default=placed)
+    return json.dumps(json.loads(text, parse_constant=lambda _: None)), arrays  # null for NaN
 
 
 # --- the server -----------------------------------------------------------------------------------

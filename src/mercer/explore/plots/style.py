@@ -1,8 +1,7 @@
 """One look for all pictures: colours that colour-blind readers can tell apart, quiet axes."""
 
-import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -167,18 +166,6 @@ def shortened(text: str, longest: int) -> str:
 def short_numbers(text: str) -> str:
     """The numbers of a kernel with four digits."""
     return LONG_NUMBER.sub(lambda found: f"{float(found[0]):.4g}", text)
-
-
-def json_values(value: Any, of_array: Callable[[np.ndarray], Any] = np.ndarray.tolist) -> Any:
-    """A value as JSON can hold it; what JSON has no number for becomes None."""
-    if isinstance(value, dict):
-        return {str(k): json_values(v, of_array) for k, v in value.items()}
-    if isinstance(value, np.ndarray):
-        return json_values(of_array(value))
-    if isinstance(value, (list, tuple)):
-        return [json_values(v, of_array) for v in value]
-    value = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def as_text(value: Any) -> str:
