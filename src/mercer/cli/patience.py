@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from timeit import repeat
 
 import numpy as np
 
@@ -45,17 +46,9 @@ def machine_rates() -> Rates:
     rng = np.random.default_rng(0)
     A, X = rng.standard_normal((1024, 1024)), rng.standard_normal((2048, 2))
     kernel = RBF(1.0)
-    product, values = _best(lambda: A @ A), _best(lambda: kernel(X))
+    works = (lambda: A @ A, lambda: kernel(X))
+    product, values = (min(repeat(work, number=1, repeat=4)) for work in works)
     return Rates(2 * 1024**3 / product, 2048**2 / values)
-
-
-def _best(call):
-    times = []
-    for _ in range(4):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 @dataclass(frozen=True)

@@ -13,23 +13,13 @@ import numpy as np
 from ..engine import eps_of
 from ..rows import first_block
 
-# Scale every column, or every direction, to the same spread.
-SCALE_COLUMNS = (
-    "MaxAbsScaler",
-    "MinMaxScaler",
-    "PowerTransformer",
-    "QuantileTransformer",
-    "RobustScaler",
-    "StandardScaler",
-)
+# Scale every column, or every direction, to the same spread; or invert a covariance.
+WHITEN = {
+    *("MaxAbsScaler", "MinMaxScaler", "PowerTransformer", "QuantileTransformer"),
+    *("EllipticEnvelope", "EmpiricalCovariance", "MinCovDet", "QuadraticDiscriminantAnalysis"),
+}
 # The same, where their argument `scale` asks for it.
-SCALE_BY_CHOICE = ("CCA", "PLSCanonical", "PLSRegression", "PLSSVD")
-INVERT_COVARIANCE = (
-    "EllipticEnvelope",
-    "EmpiricalCovariance",
-    "MinCovDet",
-    "QuadraticDiscriminantAnalysis",
-)
+SCALE_BY_CHOICE = {"CCA", "PLSCanonical", "PLSRegression", "PLSSVD"}
 
 
 def whitens(estimator: Any) -> bool:
@@ -53,14 +43,14 @@ def _whitens_itself(estimator: Any) -> bool:
     names = {cls.__name__ for cls in type(estimator).__mro__}
     if names & {"StandardScaler", "RobustScaler"}:
         return bool(getattr(estimator, "with_std", getattr(estimator, "with_scaling", True)))
-    if names & set(SCALE_BY_CHOICE):
+    if names & SCALE_BY_CHOICE:
         return bool(estimator.scale)
     if "LinearDiscriminantAnalysis" in names:
         # A number shrinks towards the mean spread; "auto" standardises columns first.
         return estimator.covariance_estimator is None and not (
             isinstance(estimator.shrinkage, Real) and float(estimator.shrinkage) > 0
         )
-    if names & {*SCALE_COLUMNS, *INVERT_COVARIANCE}:
+    if names & WHITEN:
         return True
     return bool(getattr(estimator, "whiten", False)) and (
         getattr(estimator, "n_components", None) is None

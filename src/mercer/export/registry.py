@@ -5,8 +5,8 @@ move between modules. Kernels, estimators and state of fits (below TravelsAsNumP
 themselves. Classes of scikit-learn are listed in allowed.py, each with its reason.
 """
 
-import importlib
 import inspect
+import pkgutil
 import sys
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
@@ -57,18 +57,7 @@ def _module_of_ufunc(thing):
 
 def find(name: str):
     """The class or function of this name; its module is imported, which runs the module's code."""
-    parts = name.split(".")
-    for i in range(len(parts) - 1, 0, -1):
-        try:
-            thing = importlib.import_module(".".join(parts[:i]))
-        except ModuleNotFoundError as error:
-            if error.name is not None and ".".join(parts[:i]).startswith(error.name):
-                continue
-            raise
-        for part in parts[i:]:
-            thing = getattr(thing, part)
-        return thing
-    raise ImportError(f"there is no module {parts[0]!r}")
+    return pkgutil.resolve_name(name)
 
 
 def own_classes():

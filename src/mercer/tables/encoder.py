@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 
 # Arguments that name columns.
 ROLES = ("keep", "number", "category", "ignore", "id")
+ALLOWED: dict[str, tuple[Any, ...]] = {
+    "scale": ("standard", "unit", "none"),
+    "text": ("ngrams", "drop"),
+    "ranks": (True, False),
+    "levels": (True, False),
+    "decimal": (".", ",", None),
+    "dayfirst": (True, False, None),
+}
 UNREAD = "values that cannot be read count as missing"
 # What each column of plain numbers has of its own; so few are not worth arrays.
 OWN, MANY_ALIKE = ("median_", "centre_", "spread_"), 20
@@ -343,14 +351,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     # --- reading the input ------------------------------------------------------------------------
 
     def _check_parameters(self):
-        if self.scale not in ("standard", "unit", "none"):
-            raise ValueError(f"scale must be 'standard', 'unit' or 'none', got {self.scale!r}.")
-        for name in ("ranks", "levels"):
+        for name, allowed in ALLOWED.items():
             value = getattr(self, name)
-            if not isinstance(value, (bool, np.bool_)):
-                raise ValueError(f"{name} must be True or False, got {value!r}.")
-        if self.text not in ("ngrams", "drop"):
-            raise ValueError(f"text must be 'ngrams' or 'drop', got {self.text!r}.")
+            plain = value.item() if isinstance(value, np.generic) else value
+            if not any(type(plain) is type(one) and plain == one for one in allowed):
+                shown = " or ".join(map(repr, allowed))
+                raise ValueError(f"{name} must be {shown}, got {value!r}.")
         for name in ROLES:
             value = getattr(self, name)
             named = isinstance(value, (list, tuple)) and all(isinstance(n, str) for n in value)
@@ -358,10 +364,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 raise ValueError(
                     f"{name} must be a list of names of columns or None, got {value!r}."
                 )
-        if self.decimal not in (None, ".", ","):
-            raise ValueError(f"decimal must be '.', ',' or None, got {self.decimal!r}.")
-        if self.dayfirst not in (None, True, False):
-            raise ValueError(f"dayfirst must be True, False or None, got {self.dayfirst!r}.")
         for name, least in (("max_categories", 2), ("text_components", 1)):
             check_at_least(name, getattr(self, name), least)
 

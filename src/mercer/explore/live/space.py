@@ -117,13 +117,9 @@ class LiveSpace:
         """The leading components of kernel PCA, one column each."""
         return self.components[:, :size]
 
-    def axes(self, size: int) -> np.ndarray:
-        """Unit vectors of the leading components, in the coordinates of the map."""
-        return self.directions[:, :size]
-
     def placed(self, scores: np.ndarray) -> np.ndarray:
         """Coordinates in the map of points given by their scores."""
-        return self.mean + scores @ self.axes(scores.shape[1]).T
+        return self.mean + scores @ self.directions[:, : scores.shape[1]].T
 
     def find_penalty(self, near: float | None = None) -> None:
         """Search for the penalty with the smallest leave-one-out error.

@@ -105,9 +105,8 @@ def _values(names, rows):
 
 def _sparse_values(row):
     row = row.tocoo()
-    columns = row.coords[1] if hasattr(row, "coords") else row.col
     largest = np.argsort(-np.abs(row.data))[:MOST_VALUES]
-    return "\n".join(f"x{columns[i]}: {_value(row.data[i])}" for i in largest)
+    return "\n".join(f"x{row.coords[1][i]}: {_value(row.data[i])}" for i in largest)
 
 
 def _value(value):
