@@ -1,7 +1,6 @@
 """The data and kernels of `mercer demo`: [EXACT] section 4 on what is at hand."""
 
 import warnings
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import numpy as np
 
 from .. import RBF, KernelComparison, OnFeatures, Polynomial
 from ..tables import BadInput
-from .file_data import check_npz
+from .file_data import npz_arrays
 
 CLASSES = (2, 4, 7)
 # As many as the paper takes of each digit for training, and again for testing.
@@ -69,7 +68,13 @@ def digits(classes: Sequence[int] = CLASSES) -> tuple[np.ndarray, np.ndarray, tu
 def mnist(source: str):
     """MNIST from a local .npz, or downloaded once by scikit-learn."""
     if source != "mnist":
-        return _chosen(*_local(Path(source)))
+        if not Path(source).is_file():
+            known = "--data takes 'digits', 'mnist' or a .npz file."
+            raise BadInput(f"the file {source!r} does not exist. {known}")
+        arrays = npz_arrays(Path(source))
+        if not {"x_train", "y_train"} <= set(arrays):
+            raise BadInput(f"{source}: expected arrays x_train and y_train.")
+        return _chosen(arrays["x_train"], arrays["y_train"])
     from sklearn.datasets import fetch_openml
 
     try:
@@ -82,21 +87,6 @@ def mnist(source: str):
             "digits are used; --data mnist.npz takes a local copy."
         ) from None
     return _chosen(X, y.astype(int))
-
-
-def _local(path):
-    if not path.is_file():
-        raise BadInput(
-            f"the file {str(path)!r} does not exist. --data takes 'digits', 'mnist' or a .npz file."
-        )
-    try:
-        check_npz(path)
-        with np.load(path, allow_pickle=False) as arrays:
-            return arrays["x_train"], arrays["y_train"]
-    except BadInput:
-        raise
-    except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
-        raise BadInput(f"{path.name}: expected arrays x_train and y_train ({error}).") from None
 
 
 def _chosen(X, y):

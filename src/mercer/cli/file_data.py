@@ -60,8 +60,6 @@ def read_data(
         raise BadInput(f"--scale must be one of {', '.join(SCALES)}, got {scale!r}.")
     path = Path(path)
     if path.suffix == ".npz":
-        if not path.is_file():
-            raise BadInput(f"the file {str(path)!r} does not exist.")
         return _from_npz(path, target, matrix, image_shape)
     frame, notes = reading.frame(path, target)
     if matrix is not None:
@@ -85,22 +83,24 @@ def shape_of(text: str | None):
 # --- formats --------------------------------------------------------------------------------------
 
 
-def check_npz(path: Path):
-    """Refuse arrays that unpack to far more than the file has."""
-    with zipfile.ZipFile(path) as archive:
-        size = sum(entry.file_size for entry in archive.infolist())
-    check_unpacked(size, path.stat().st_size, path.name)
-
-
-def _from_npz(path, target, matrix, image_shape):
+def npz_arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a file; refused where they unpack to far more than the file has."""
+    if not path.is_file():
+        raise BadInput(f"the file {str(path)!r} does not exist.")
     try:
-        check_npz(path)
+        with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        check_unpacked(size, path.stat().st_size, path.name)
         with np.load(path, allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in arrays.files}
+            return {name: arrays[name] for name in arrays.files}
     except BadInput:
         raise
     except (ValueError, OSError, zipfile.BadZipFile) as error:
         raise BadInput(f"cannot read {path.name}: {first_line(error)}") from None
+
+
+def _from_npz(path, target, matrix, image_shape):
+    found = npz_arrays(path)
     data = next((found[n] for n in ("X", "x", "x_train", "data", "K", "arr_0") if n in found), None)
     if data is None:
         raise BadInput(f"{path.name} holds {', '.join(found)}; expected an array named X.")

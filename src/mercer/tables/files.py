@@ -185,21 +185,16 @@ def _content(path):
 def _unpacked(content, packing, name):
     if packing is None:
         return content
-    packed = io.BytesIO(content)
-    if packing == ".zip":
-        with zipfile.ZipFile(packed) as archive:
-            files = [f for f in archive.namelist() if not f.endswith("/")]
-            if len(files) != 1:
-                raise ValueError(f"it holds {len(files)} files; one is expected")
-            with archive.open(files[0]) as file:
-                return _read_at_most(file, content, name)
-    opened: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    with opened[packing](packed) as file:
-        return _read_at_most(file, content, name)
-
-
-def _read_at_most(file, content, name):
-    unpacked = file.read(max(UNPACKED, RATIO * len(content)) + 1)
+    opened: Any = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}.get(packing)
+    packed: Any = io.BytesIO(content)
+    if opened is None:
+        archive = zipfile.ZipFile(packed)
+        files = [f for f in archive.namelist() if not f.endswith("/")]
+        if len(files) != 1:
+            raise ValueError(f"it holds {len(files)} files; one is expected")
+        opened, packed = archive.open, files[0]
+    with opened(packed) as file:
+        unpacked = file.read(max(UNPACKED, RATIO * len(content)) + 1)
     check_unpacked(len(unpacked), len(content), name)
     return unpacked
 

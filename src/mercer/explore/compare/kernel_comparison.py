@@ -214,14 +214,9 @@ class KernelComparison:
 
     def records(self) -> list[dict[str, Any]]:
         """Return the ranked table as a list of dicts of plain values: kernels, then baselines."""
-        group = {space.name for space in self.contest.group}
-        kernels = [
-            self._record(place, space, space.name in group)
-            for place, space in enumerate(self.spaces, 1)
-        ]
-        return kernels + [
-            self._scores(b) | {"kernel": None, "model": b.name} for b in self.baselines
-        ]
+        kernels = [self._record(place, space) for place, space in enumerate(self.spaces, 1)]
+        baselines = [self._scores(b) | {"kernel": None, "model": b.name} for b in self.baselines]
+        return kernels + baselines
 
     def _scores(self, scored):
         found = {"score": scored.score, "interval": self.contest.interval(scored)}
@@ -229,9 +224,10 @@ class KernelComparison:
             found[name.replace(" ", "_").replace("R²", "R2")] = float(np.mean(folds))
         return found
 
-    def _record(self, place, space, in_group):
+    def _record(self, place, space):
         record: dict[str, Any] = {"place": place, "kernel": space.name, "model": self.method}
         if space.scores:
+            in_group = any(space is best for best in self.contest.group)
             record |= self._scores(space) | {"within_noise_of_best": in_group}
             record |= {"alignment": space.alignment, "tuned": space.tuned, "alpha": space.alpha}
         low, high = space.self_similarity

@@ -49,13 +49,39 @@ class Pointer:
         self.at, self._near = None, []
 
     def about(self, space: LiveSpace, plane: Plane, judge: Judged | None) -> dict[str, Any]:
-        """Facts about it in a space, and the marks in its picture."""
+        """Facts about it in a space, and the marks in its picture.
+
+        A row has its values, what is predicted for it when left out, and its nearest rows; a place
+        without a row those that are nearest in the picture. In a picture of components both have a
+        pre-image.
+        """
         assert self.at is not None
-        if isinstance(self.at, tuple):
-            about = _about_place(*self.at, space, plane, self.data)
+        data, at = self.data, self.at
+        if isinstance(at, tuple):
+            x, y = map(float, at)
+            squares = ((plane.points - [x, y]) ** 2).sum(axis=1)
+            nearest = np.argsort(squares, kind="stable")[:NEAREST].tolist()
+            about: dict[str, Any] = {"x": x, "y": y}
         else:
-            about = _about_row(self.at, space, plane, self.data, judge)
-        self._near = [near["index"] for near in about["neighbours"]]
+            x, y = plane.points[at]
+            nearest = [j for j, _ in nearest_rows(space, at)]
+            about = {"row": int(data.rows[at]), "index": int(at), "label": label_of(data, at)}
+            about["values"] = _values(data, at)
+            if judge is not None:
+                about["predicted"] = _answer(judge.predicted[at], data)
+                about["wrong"] = bool(judge.wrong[at])
+        self._near = nearest
+        about["neighbours"] = [
+            {"index": j, "row": int(data.rows[j]), "label": label_of(data, j)} for j in nearest
+        ]
+        if plane.name == PCA:
+            scores = plane.scores_at(x, y)
+            about["seen"] = _shown_point(scores, space, data)
+            if isinstance(at, tuple) and space.ridge is not None:  # other components are zero
+                ridge = space.ridge.prediction
+                values = scores @ ridge.coef[: len(scores)] + ridge.b
+                best = values.argmax() if data.codes is not None else values[0]
+                about["predicted"] = _answer(best, data)
         return {"about_point": about, "marks": self.marks(plane)}
 
     def marks(self, plane: Plane | None) -> dict[str, list[float]]:
@@ -83,49 +109,6 @@ def nearest_rows(space: LiveSpace, i: int, size: int = NEAREST) -> list[tuple[in
     return [(int(j), float(np.sqrt(squares[j]))) for j in nearest]
 
 
-def _about_row(
-    i: int, space: LiveSpace, plane: Plane, data: Explored, judge: Judged | None
-) -> dict[str, Any]:
-    """A row: its values, what is predicted for it when left out, and its nearest rows."""
-    found: dict[str, Any] = {
-        "row": int(data.rows[i]),
-        "index": int(i),
-        "label": label_of(data, i),
-        "values": _values(data, i),
-        "neighbours": _neighbours([j for j, _ in nearest_rows(space, i)], data),
-    }
-    if judge is not None:
-        found["predicted"] = _answer(judge.predicted[i], data)
-        found["wrong"] = bool(judge.wrong[i])
-    if plane.name == PCA:
-        seen = plane.scores_at(*plane.points[i])
-        found["seen"] = _shown_point(_point_at(seen, space, data), data)
-    return found
-
-
-def _about_place(
-    x: float, y: float, space: LiveSpace, plane: Plane, data: Explored
-) -> dict[str, Any]:
-    """A place without a row: the nearest rows, and in a picture of components the pre-image."""
-    squares = ((plane.points - [x, y]) ** 2).sum(axis=1)
-    nearest = np.argsort(squares, kind="stable")[: min(NEAREST, len(data))]
-    found: dict[str, Any] = {
-        "x": float(x),
-        "y": float(y),
-        "neighbours": _neighbours(nearest, data),
-    }
-    if plane.name == PCA:
-        scores = plane.scores_at(x, y)
-        found["seen"] = _shown_point(_point_at(scores, space, data), data)
-        if space.ridge is not None:  # other components are zero
-            ridge = space.ridge.prediction
-            values = scores @ ridge.coef[: len(scores)] + ridge.b
-            found["predicted"] = _answer(
-                values.argmax() if data.codes is not None else values[0], data
-            )
-    return found
-
-
 def label_of(data: Explored, i: int) -> str:
     """The target of one row as text; a class as the legend has it."""
     if data.codes is not None:
@@ -133,25 +116,18 @@ def label_of(data: Explored, i: int) -> str:
     return "" if data.target is None else as_text(data.target[i])
 
 
-def _neighbours(rows, data):
-    return [{"index": int(j), "row": int(data.rows[j]), "label": label_of(data, j)} for j in rows]
+def _shown_point(scores: np.ndarray, space: LiveSpace, data: Explored) -> dict[str, Any] | None:
+    """The point whose image has these scores (and no others), by a pre-image: a picture, or values.
 
-
-def _point_at(scores: np.ndarray, space: LiveSpace, data: Explored) -> np.ndarray | None:
-    """The point whose image has these scores (and no others), by a pre-image; None without."""
+    None without one.
+    """
     if not data.vectors:
         return None
     coordinates = space.placed(np.asarray(scores, dtype=float)[None, :])
     try:
-        return np.asarray(as_numpy(preimage(space.kernel_map, coordinates)))[0]
+        point = np.asarray(as_numpy(preimage(space.kernel_map, coordinates)))[0]
     except (ValueError, TypeError, np.linalg.LinAlgError):
         return None  # a corrected similarity, or a kernel without a way back
-
-
-def _shown_point(point: np.ndarray | None, data: Explored) -> dict[str, Any] | None:
-    """A point that is not a row: a picture, or values."""
-    if point is None:
-        return None
     if data.image_shape is not None and point.size == np.prod(data.image_shape):
         pixels = np.clip(point, data.X.min(), data.X.max()).reshape(1, *data.image_shape)
         return {"image": thumbnails(pixels)[0]}
