@@ -16,7 +16,6 @@ from mercer.learn.cross_fit import (
     CrossFit,
     DuplicateGroups,
     better,
-    is_small,
     kept_from_search,
 )
 from mercer.learn.observations import Observations
@@ -69,8 +68,8 @@ def test_a_metric_that_helps_is_learned(rng):
     ],
 )
 def test_small_is_a_matter_of_rows_per_column(n, d, small, rng):
-    rows, _ = rows_of(rng.normal(size=(n, d)), rng.normal(size=n))
-    assert is_small(rows, d) == small
+    rows, targets = rows_of(rng.normal(size=(n, d)), rng.normal(size=n))
+    assert CrossFit(rows, targets, None, 0, 0).is_small(d) == small
 
 
 def test_the_accuracy_that_is_printed_is_of_rows_that_the_metric_has_not_seen(rng):
@@ -78,7 +77,7 @@ def test_the_accuracy_that_is_printed_is_of_rows_that_the_metric_has_not_seen(rn
     X, y = rng.normal(size=(260, 4)), rng.choice(["a", "b"], size=260)
     targets = Targets.of(y, "classification")
     rows = Observations.of(X, targets.columns)
-    assert not is_small(rows, 4)
+    assert not CrossFit(rows, targets, None, 0, 0).is_small(4)
     model = KernelClassifier().fit(X, y)
     assert model.validation_ == "5 folds"
     assert abs(model.leave_one_out_accuracy_ - 0.5) < 0.1  # three standard errors

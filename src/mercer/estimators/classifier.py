@@ -62,8 +62,8 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     solver : {"auto", "direct", "iterative", "landmarks"}, default="auto"
         Of the last fit, as in :class:`mercer.KernelRegressor`.
     memory_limit : int, str or None, default=None
-        Bytes ("2GB") for the last fit; None: 60 % of what is free.
-        The search before it is not held to the limit: 0.15 GB at 2000 rows, 0.5 GB at 5000.
+        Bytes ("2GB") for the fit; None: 60 % of what is free for the last fit. The search takes
+        fewer rows and landmarks where its usual ones (0.2 GB at 2000 rows) do not fit.
     class_weight : dict, "balanced" or None, default=None
         How much rows of each class count, on top of their own weights: in the fit, in the
         probabilities, and in the errors. "balanced": every class the same.

@@ -14,6 +14,7 @@ from ..engine import (
     as_numpy,
     budget,
     coordinates_bytes,
+    current,
     is_array,
     is_cpu,
     is_numpy,
@@ -22,6 +23,7 @@ from ..engine import (
     readable,
     same_kind,
     tiles,
+    using,
 )
 from ..kernels import Kernel
 from ..kernels import points as pts
@@ -32,14 +34,14 @@ from ..learn import (
     Observations,
     Targets,
     as_generator,
+    beside_table,
     check_options,
-    choose_columns,
     copied_rows,
     distinct_rows,
-    is_small,
     kept_from_search,
     learn_from,
     linear_part,
+    stage_landmarks,
     weighed,
 )
 from ..rows import Training, check_n_columns, gather, in_pieces, read_whole, rows_at
@@ -59,7 +61,7 @@ from ..tables import (
 )
 from .refits import FOLDS
 from .searched import check_checkpoint, keep, key_of, recall
-from .trees import MOST_BOOSTED, grow_trees
+from .trees import MOST_BOOSTED, grow_trees, trees_bytes
 
 # Parts of the stack. Trees whose squared error is so many times that of the kernel get no weight.
 KERNEL, LINEAR, TREES, HOPELESS = "learned kernel", "linear", "trees", 2.0
@@ -175,9 +177,16 @@ class LearnedModel(BaseEstimator):
         """Everything but the reading of y; `used` says which of the rows that were given X has."""
         check_checkpoint(checkpoint)
         check_options(self.metric, self.n_rounds, self.max_landmarks, None)
-        Z = self._encoded(X, targets)
-        if Z.shape[0] != targets.columns.shape[0]:
-            raise ValueError(_inconsistent(Z.shape[0], targets.columns.shape[0]))
+        with using(Resources.of(self)):
+            Z = self._encoded(X, targets)
+            (n, d), (given_n, t) = Z.shape, targets.columns.shape
+            if n != given_n:
+                raise ValueError(_inconsistent(n, given_n))
+            with using(beside_table(n, d + t)):
+                return self._fit_rows(Z, targets, used, checkpoint)
+
+    def _fit_rows(self, Z, targets, used, checkpoint) -> JudgedRows:
+        """`_fit_targets` of the encoded rows, within the memory that they leave."""
         rng = as_generator(self.random_state)
         self.copied_rows_ = 0
         if targets.classes is None:
@@ -290,7 +299,9 @@ class LearnedModel(BaseEstimator):
         models = {KERNEL: T - errors}
         solution, linear, slopes = linear_part(rows)
         models[LINEAR] = T - left_out(solution, linear)
-        if is_numpy(X) and rows.n >= LEAST_ROWS and X.shape[1] <= MOST_FULL:
+        needed = trees_bytes(rows.n, X.shape[1], T.shape[1], forest=forest)
+        grows = rows.n >= LEAST_ROWS and X.shape[1] <= MOST_FULL and needed <= current().limit(X)
+        if is_numpy(X) and grows:
             known = np.bincount(place, (errors**2).sum(axis=1)) / np.bincount(place)
             found = _by_trees(rows, unseen_X, chosen, known, forest)
             models |= {} if found is None else {TREES: found[place]}
@@ -347,15 +358,13 @@ class LearnedModel(BaseEstimator):
             exact=False,
             patience=PATIENCE["cpu" if is_cpu(rows.X) else "device"],
         )
-        resources = Resources(
-            self.memory_limit, verbose=self.verbose, seed=int(rng.integers(2**31))
-        )
+        resources = replace(current(), seed=int(rng.integers(2**31)))
         problem = replace(problem, training=replace(problem.training, resources=resources))
         return solve_ridge(problem, self.solver)
 
     def _keep_uncertainty(self, rows, solution, rng):
         """Ridge on landmarks: those of the fit; or the rows from which it is made again."""
-        most = min(rows.n, self.max_landmarks)
+        most = stage_landmarks(JUDGED_ROWS, min(rows.n, self.max_landmarks))
         self._landmark_ridge_ = self._landmark_rows_ = None
         if isinstance(solution, LandmarkSolution):
             self._landmark_ridge_ = solution.first(most)
@@ -454,13 +463,11 @@ class LearnedModel(BaseEstimator):
         chosen, seed = sets[0], int(rng.integers(2**31))
         learns = not targets.constant and metric is not None and rows.n > 1
         folds = CrossFit(rows, targets, self.kernel, self.n_rounds, seed)
-        if learns and is_small(rows, len(sets[0])):
+        if learns and folds.is_small(len(sets[0])):
             best = folds.best(metric, sets)
             chosen, metric, predicted = best.columns, best.metric, best.predicted
         elif not targets.constant and len(sets) > 1:
-            chosen = choose_columns(
-                rows, targets, sets, metric=metric, n_rounds=self.n_rounds, rng=rng
-            )
+            chosen = folds.columns(metric, sets, rng)
         return metric, predicted, chosen
 
     def _keeping(self, rows, chosen):

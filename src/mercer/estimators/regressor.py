@@ -63,8 +63,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         a few hundred landmarks explain nearly all of the kernel, "auto" iterates with a stored
         matrix: the same solution to a certified error, several times faster.
     memory_limit : int, str or None, default=None
-        Bytes ("2GB") for the last fit; None: 60 % of what is free.
-        The search before it is not held to the limit: 0.15 GB at 2000 rows, 0.5 GB at 5000.
+        Bytes ("2GB") for the fit; None: 60 % of what is free for the last fit. The search takes
+        fewer rows and landmarks where its usual ones (0.2 GB at 2000 rows) do not fit.
     random_state : int or None, default=0
         Which rows and landmarks are drawn where there are many. An integer gives the same answer
         every time; None draws anew.

@@ -16,13 +16,19 @@ from ..engine import TravelsAsNumPy, boosted_nodes
 # Targets up to which each has boosted trees of its own; more share the leaves of a forest.
 MOST_BOOSTED = 3
 # Trees of a forest, the share of columns that a split chooses from, and rows of a leaf.
-FOREST = {"n_estimators": 60, "max_features": 0.4, "min_samples_leaf": 3, "random_state": 0}
+FOREST_TREES = 60
+FOREST = {
+    "n_estimators": FOREST_TREES,
+    "max_features": 0.4,
+    "min_samples_leaf": 3,
+    "random_state": 0,
+}
 # Rows of a forest, at most.
 FOREST_ROWS = 5000
 # Up to so many numbers a second thread waits more than it works.
 ENTRIES_FOR_ONE_THREAD = 200_000
-# Positions in trees that are followed at the same time.
-BLOCK = 1 << 20
+# Values of leaves that are looked up at the same time.
+BLOCK = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +86,8 @@ class Trees(TravelsAsNumPy):
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """One column per target."""
         found = np.tile(self.b, (X.shape[0], 1))
-        rows, depth = max(1, BLOCK // max(1, len(self.roots))), self.depth
+        per_row = max(1, len(self.roots) * self.values.shape[1])
+        rows, depth = max(1, BLOCK // per_row), self.depth
         for i in range(0, X.shape[0], rows):
             x = X[i : i + rows]
             which, node = np.arange(len(x))[:, None], np.tile(self.roots, (len(x), 1))
@@ -93,6 +100,13 @@ class Trees(TravelsAsNumPy):
     def __mul__(self, weight: float) -> "Trees":
         parts = {field.name: getattr(self, field.name) for field in fields(self)}
         return Trees(**parts | {"values": weight * self.values, "b": weight * self.b})
+
+
+def trees_bytes(n: int, width: int, targets: int, *, forest: bool) -> int:
+    """Memory for growing: nodes of a forest, three times; or copies and histograms of columns."""
+    if forest:
+        return 2 * FOREST_TREES * min(n, FOREST_ROWS) * (48 + 8 * targets)
+    return width * (32 * n + 64 * 256 * 24)
 
 
 def grow_trees(X: np.ndarray, T: np.ndarray, weights: np.ndarray | None, *, forest: bool) -> Trees:

@@ -1,11 +1,11 @@
 """Kernels learned from data: metric, lengths and penalty, judged by leave-one-out."""
 
 from .arguments import check_options
-from .choose_columns import choose_columns
-from .cross_fit import JUDGED_ROWS, CrossFit, DuplicateGroups, is_small, kept_from_search, limits_of
+from .cross_fit import JUDGED_ROWS, CrossFit, DuplicateGroups, kept_from_search, limits_of
 from .learn_kernel import learn_from, learn_kernel
 from .learned import LearnedKernel
 from .observations import Observations, copied_rows, distinct_rows
+from .room import beside_table, stage_landmarks
 from .stack import linear_part, weighed
 from .targets import Targets, are_class_numbers, as_generator
 from .within_groups import unexplained_within

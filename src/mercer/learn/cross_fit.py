@@ -19,6 +19,7 @@ from .evidence import STEPS
 from .families import FIRST_FAMILY
 from .learn_kernel import learn_several
 from .observations import Observations, by_value
+from .room import EXACT, rows_within
 from .targets import Targets
 
 FOLDS = 5
@@ -40,6 +41,9 @@ LANDMARKS = 300
 STANDARD_ERRORS = 1.0
 # Fewer columns are taken unless their mean loss is larger by so many standard errors.
 CLEARLY_WORSE = 2.0
+# Rows and rounds of a short search among sets of columns, and its parts: each judges what the
+# others found. More columns must also lower the mean loss by this share over the root of the rows.
+SHORT_ROWS, SHORT_ROUNDS, SHORT_PARTS, GAIN = 1000, 3, 2, 2.0
 # Predictions reach beyond the targets by at most this share of their range.
 BEYOND = 0.5
 
@@ -61,12 +65,6 @@ class Candidate:
     def error(self) -> float:
         """The mean loss of a row."""
         return float(self.losses.mean())
-
-
-def is_small(rows: Observations, n_columns: int) -> bool:
-    """Whether leave-one-out errors of a learned metric on so many columns would choose badly."""
-    few = min(SMALL_RATIO * n_columns, MOST_ROWS), min(JUDGED_RATIO * n_columns, JUDGED_ROWS)
-    return rows.n <= max(SMALL_ROWS, *few)
 
 
 def kept_from_search(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -104,6 +102,37 @@ class CrossFit:
         for columns in column_sets[1:] if enough else []:
             best = better(self.candidates([best.metric], columns)[0], best)
         return best
+
+    def is_small(self, n_columns: int) -> bool:
+        """Whether leave-one-out errors of a metric on so many columns would choose badly."""
+        few = min(SMALL_RATIO * n_columns, MOST_ROWS), min(JUDGED_RATIO * n_columns, JUDGED_ROWS)
+        return self.rows.n <= max(SMALL_ROWS, *few)
+
+    def columns(
+        self, metric: str | None, column_sets: list[np.ndarray], rng: np.random.Generator
+    ) -> np.ndarray:
+        """The set of columns that predicts some rows best which a short search has not seen.
+
+        The first one is kept unless another is better by more than chance would have it.
+        """
+        some = self.rows.some(rng.permutation(self.rows.n)[:SHORT_ROWS])
+        weights = None if some.weights is None else as_numpy(some.weights)
+        some = replace(some, share=None, spread=None, group=np.arange(some.n), row_weights=weights)
+        short = CrossFit(
+            some,
+            replace(self.targets, columns=as_numpy(some.T), weights=weights),
+            None,
+            min(self.n_rounds, SHORT_ROUNDS),
+            int(rng.integers(2**31)),
+            parts=SHORT_PARTS,
+        )
+        (best,) = short.candidates([metric], column_sets[0])
+        for columns in column_sets[1:]:
+            (new,) = short.candidates([metric], columns)
+            fewer = len(columns) < len(best.columns)
+            if fewer or new.error < (1 - GAIN / some.n**0.5) * best.error:
+                best = better(new, best)
+        return best.columns
 
     def candidates(self, metrics: list[str | None], columns: np.ndarray) -> list[Candidate]:
         """Metrics on these columns, with their predictions: one search per fold finds them all."""
@@ -147,7 +176,8 @@ class CrossFit:
         problem = rows.problem(learned.kernel.bind(known.X), learned.alpha)
         places, which = np.unique(cells.row[asked], return_inverse=True)
         share = None if rows.share is None else pts.take(rows.share, places)
-        left = solve_ridge(problem, "direct").left_out(places, share)
+        exact = rows_within(rows.n, EXACT) == rows.n
+        left = solve_ridge(problem, "direct" if exact else "landmarks").left_out(places, share)
         T = cells.T[asked]
         # Copies of a row share its leverage, and have targets of their own.
         own = T - as_numpy(rows.T)[cells.row[asked]]

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..engine import namespace
 from ..kernels import Kernel
+from .room import block_values
 
 # Numbers of the gradients of one block of rows.
 BLOCK_VALUES = 1 << 22
@@ -34,7 +35,7 @@ def average_outer_product(
 def gradients_at(kernel: Kernel, Z: Any, S: Any, a: Any) -> Iterator[tuple[slice, Any]]:
     """(rows, gradients of all f_c there): blocks of rows, n x targets x columns."""
     xp, t, width = namespace(Z), a.shape[1], Z.shape[1]
-    rows = max(16, BLOCK_VALUES // max(S.shape[0], t * width))
+    rows = max(16, block_values(BLOCK_VALUES) // max(S.shape[0], t * width))
     weighted = xp.reshape(a[:, :, None] * S[:, None, :], (S.shape[0], t * width))
     for i in range(0, Z.shape[0], rows):
         some = slice(i, min(i + rows, Z.shape[0]))

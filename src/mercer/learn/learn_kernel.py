@@ -37,6 +37,7 @@ from .metric import (
     with_unit_median,
 )
 from .observations import Observations
+from .room import EVIDENCE, EXACT, rows_within, stage_landmarks
 from .search import scaled, tunable
 from .targets import Targets, as_generator, host
 
@@ -314,7 +315,7 @@ class _Stage:
     def exact_losses(self, trial, n):
         """Squared leave-one-out errors of some of the first n rows, without landmarks."""
         if (trial, n) not in self.known:
-            some = np.arange(min(self.rows.n, n))
+            some = np.arange(rows_within(min(self.rows.n, n), EXACT))
             K = tiles.evaluate(trial.kernel, pts.take(self.projected(trial.B), some))
             if trial.linear:
                 X = pts.take(self.X, some)
@@ -461,7 +462,7 @@ class _Search:
             return []
         others = np.setdiff1d(np.arange(self.rows.n), self.stage_rows)
         order = np.r_[self.rng.permutation(others), self.rng.permutation(self.stage_rows)]
-        some, d = self.rows.some(order[:MANY]), len(self.scales)
+        some, d = self.rows.some(order[: rows_within(MANY, EVIDENCE)]), len(self.scales)
         columns = np.arange(d)
         if d > max(some.n, MOST_EVIDENT) and self.free:
             columns = most_correlated(some, MOST_EVIDENT)
@@ -494,10 +495,14 @@ class _Search:
 
     def _stages(self, max_landmarks):
         n = self.rows.n
-        if n <= ONE_STAGE:
-            return [(n, min(n, max_landmarks))]
-        stages = [(min(rows, n), min(landmarks, max_landmarks, n)) for rows, landmarks in STAGES]
-        return list(dict.fromkeys(stages))
+        stages = ((n, n),) if n <= ONE_STAGE else STAGES
+        found = [(0, 0)]
+        for rows, landmarks in stages:
+            rows = min(rows, n)
+            landmarks = stage_landmarks(rows, min(landmarks, max_landmarks, n))
+            if (rows, landmarks) != found[-1] and landmarks >= found[-1][1]:
+                found.append((rows, landmarks))
+        return found[1:]
 
     def _stage(self, rows, landmarks):
         chosen = self.stage_rows = self.rng.permutation(self.rows.n)[:rows]

@@ -8,12 +8,12 @@ leaving one observation out means then depends on the weights:
 - other weights say how much a row counts: the row is left out with all of its weight.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..engine import as_numpy, is_array, on_device_of
+from ..engine import as_numpy, current, is_array, on_device_of
 from ..kernels import points as pts
 from ..rows import Training
 from ..solve import Given, LeaveOneOut, RidgeProblem
@@ -117,6 +117,7 @@ class Observations:
         if choose:
             rule = LeaveOneOut(near=alpha, share=self.share, spread=self.spread)
         training = Training.of(kernel, self.X if points is None else points)
+        training = replace(training, resources=current())
         return RidgeProblem(training, self.T, rule, self.weights, intercept=True, **options)
 
     def given_rows(self, distinct: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ from ..engine import solve_triangular, tiles
 from ..kernels import Matern
 from ..solve import LeaveOneOut, jittered_factor, ridge_on_coordinates
 from .metric import column_scales, with_unit_median
+from .room import stage_landmarks
 
 # Rows of the regression, and landmarks among them.
 ROWS, LANDMARKS = 4000, 300
@@ -27,7 +28,8 @@ def unexplained_within(X: np.ndarray, T: np.ndarray, group: np.ndarray, seed: in
         return T
     X = with_unit_median(np.ones(X.shape[1]), X, rng)[0] * X
     some = rng.permutation(len(X))[:ROWS]
-    S, own = X[some[:LANDMARKS]], np.unique(group[some], return_inverse=True)[1]
+    S = X[some[: stage_landmarks(len(some), LANDMARKS)]]
+    own = np.unique(group[some], return_inverse=True)[1]
     best = None
     for length in LENGTHS:
         kernel = Matern(2.5, length)

@@ -9,7 +9,7 @@ from ..engine import eps_of, exact_product, is_numpy, matrix_bytes, namespace, o
 from ..kernels import Kernel
 from ..space import Landmarks, magnitudes
 from .dual import Dual, DualSolution, DualSolver, Found, inverse_diagonal, with_intercept
-from .penalty import ROWS_FOR_SEARCH, choose_on_matrix
+from .penalty import ROWS_FOR_SEARCH, choose_on_matrix, choose_on_rows, is_chosen_before
 from .problem import Given, LeaveOneOut, RidgeProblem
 from .regularized import STEP, factor_shifted, solve_factored, solve_regularized
 from .solver import EIGEN, OPERATION, PASS, VALUE, CannotSolve, Cost, TooLarge
@@ -49,11 +49,13 @@ class Direct(DualSolver):
     def solve(self, problem: RidgeProblem) -> "DirectSolution":
         rows, kernel = problem.with_weight, problem.kernel
         is_gram = not kernel.layout.on_data
+        choice = path = None
+        if is_chosen_before(rows):
+            choice = choose_on_rows(rows)
         K = rows.matrix
         T = on_device_of(rows.T, K)
         w = None if rows.weights is None else on_device_of(rows.weights, K)
-        choice = path = None
-        if not isinstance(rows.alpha, Given):
+        if choice is None and not isinstance(rows.alpha, Given):
             choice, path = choose_on_matrix(K, T, w, rows)
         if kernel.is_proven:
             path = None  # several matrices of the size of K are free for the factor

@@ -5,7 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import as_numpy, current, evenly, is_numpy, line_search, namespace, on_device_of
+from ..engine import (
+    as_numpy,
+    current,
+    evenly,
+    is_numpy,
+    line_search,
+    matrix_bytes,
+    namespace,
+    on_device_of,
+)
 from .dual import inverse_diagonal, without_mean
 from .problem import SAMPLE, Choice, LeaveOneOut, RidgeProblem
 from .regularized import STEP, factor_shifted, solve_factored
@@ -46,16 +55,23 @@ def choose_on_matrix(
     """(the choice, the path that made it) for the rows of a kernel matrix, all with a weight."""
     rule = problem.alpha
     if _is_searched(rule):
-        if K.shape[0] > ROWS_FOR_SEARCH:
-            return choose_on_rows(problem), None
         return search(K, T, weights, rule, problem.intercept), None
     known = {"share": rule.share, "spread": rule.spread}
     path = RidgePath.of_matrix(K, T, weights, intercept=problem.intercept, **known)
     return choose(path, rule), path
 
 
+def is_chosen_before(problem: RidgeProblem) -> bool:
+    """Whether the penalty is chosen on some rows, before the kernel matrix of all is stored.
+
+    A search holds the matrix, a factor, and columns of its inverse.
+    """
+    many = problem.n > ROWS_FOR_SEARCH or matrix_bytes(problem.n, 3) > problem.limit
+    return _is_searched(problem.alpha) and many
+
+
 def _is_searched(rule):
-    return rule.near is not None and rule.candidates is None
+    return isinstance(rule, LeaveOneOut) and rule.near is not None and rule.candidates is None
 
 
 def _most_rows(rule):

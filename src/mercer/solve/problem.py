@@ -209,9 +209,9 @@ class RidgeProblem:
             return np.arange(self.n)
         return np.flatnonzero(as_numpy(self.weights) > 0)
 
-    @cached_property
+    @property
     def with_weight(self) -> "RidgeProblem":
-        """The same problem on the rows that have a weight."""
+        """The same problem on the rows that have a weight; not kept, since it may be this one."""
         return self if len(self.kept) == self.n else self.some(self.kept)
 
     def some(self, rows: np.ndarray) -> "RidgeProblem":
