@@ -41,7 +41,6 @@ from ..learn import (
     kept_from_search,
     learn_from,
     linear_part,
-    stage_landmarks,
     weighed,
 )
 from ..rows import Training, check_n_columns, gather, in_pieces, read_whole, rows_at
@@ -364,7 +363,7 @@ class LearnedModel(BaseEstimator):
 
     def _keep_uncertainty(self, rows, solution, rng):
         """Ridge on landmarks: those of the fit; or the rows from which it is made again."""
-        most = stage_landmarks(JUDGED_ROWS, min(rows.n, self.max_landmarks))
+        most = rows.landmarks_within(self.max_landmarks)
         self._landmark_ridge_ = self._landmark_rows_ = None
         if isinstance(solution, LandmarkSolution):
             self._landmark_ridge_ = solution.first(most)

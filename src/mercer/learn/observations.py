@@ -17,6 +17,7 @@ from ..engine import as_numpy, current, is_array, on_device_of
 from ..kernels import points as pts
 from ..rows import Training
 from ..solve import Given, LeaveOneOut, RidgeProblem
+from .room import stage_landmarks
 
 # Targets with at most so many values repeat by chance.
 FEW_VALUES = 20
@@ -119,6 +120,10 @@ class Observations:
         training = Training.of(kernel, self.X if points is None else points)
         training = replace(training, resources=current())
         return RidgeProblem(training, self.T, rule, self.weights, intercept=True, **options)
+
+    def landmarks_within(self, most: int) -> int:
+        """Landmarks, so many at most, that fit the memory with coordinates of 1000 rows."""
+        return stage_landmarks(min(self.n, 1000), min(self.n, most))
 
     def given_rows(self, distinct: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Given rows that some distinct rows hold: (which, their place there, their weights)."""
