@@ -426,6 +426,8 @@ def test_weights_that_make_no_sense(model, moons):
     for weights in (-np.ones(200), np.zeros(200), np.ones(3), np.full(200, np.inf)):
         with pytest.raises(ValueError, match="sample_weight must hold"):
             model(kernel=RBF(1.0)).fit(X, y, weights)
+    with pytest.raises(ValueError, match="class 0 has no row of positive weight"):
+        model(kernel=RBF(1.0)).fit(X, y, (y == 1).astype(float))
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -431,6 +431,9 @@ def test_models_that_cannot_be_written_are_named(X):
     forest = Kernelized(RandomForestClassifier(3), RBF(0.2)).fit(X, y)
     with pytest.raises(TypeError, match="RandomForestClassifier is not one"):
         to_onnx(forest)
+    own = Kernelized(SVC(), RBF(0.2)).fit(X, y)
+    with pytest.raises(TypeError, match=r"has a kernel of its own: use SVC\(kernel='linear'\)"):
+        to_onnx(own)
     poisson = Kernelized(PoissonRegressor(), RBF(0.2)).fit(X, 3 * y)
     with pytest.raises(
         TypeError, match="predict of PoissonRegressor is not that of a linear model"

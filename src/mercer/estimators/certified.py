@@ -165,9 +165,10 @@ class CertifiedClassifier(Labels, MapMethod):
         left = np.unique(codes[kept])
         if len(left) < len(self.classes_):
             gone = np.setdiff1d(np.arange(len(self.classes_)), left)
+            label = self.classes_.tolist()[gone[0]]
             raise ValueError(
-                f"class {self.classes_[gone[0]]!r} has no row of positive weight: leave its rows "
-                "out, or give it a weight."
+                f"class {label!r} has no row of positive weight: leave its rows out, or give it a "
+                "weight."
             )
         if isinstance(self.kernel, KernelMap):
             return self._on_map(training, weights, kept)

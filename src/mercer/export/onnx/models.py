@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from scipy.special import softmax
-from sklearn.svm import SVC, NuSVC
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from ... import (
     DriftDetector,
@@ -243,10 +243,14 @@ def _(model: Kernelized, X):
     try:
         coef, intercept = map(_as_double, linear_coef(model))
     except AttributeError as error:
-        raise TypeError(
-            f"to_onnx writes Kernelized with linear estimators; {type(inner).__name__} is not one. "
-            "skl2onnx may know it: fit make_pipeline(KernelMap(...), estimator) and convert that."
-        ) from error
+        name = type(inner).__name__
+        remedy = (
+            f"{name} is not one. skl2onnx may know it: fit make_pipeline(KernelMap(...), "
+            "estimator) and convert that"
+        )
+        if isinstance(inner, SVC | NuSVC | SVR | NuSVR | OneClassSVM) and inner.kernel != "linear":
+            remedy = f"this {name} has a kernel of its own: use {name}(kernel='linear')"
+        raise TypeError(f"to_onnx writes Kernelized with linear estimators; {remedy}.") from error
     # A few points of the training data, to try predictions on.
     S = model.kernel_map_.map_.space.S
     S = np.eye(model.n_features_in_) if S is None or isinstance(S, GramColumns) else S
