@@ -300,6 +300,15 @@ def test_a_gram_matrix(model, moons):
 
 
 @pytest.mark.parametrize("model", MODELS)
+def test_a_gram_matrix_larger_than_the_part_that_is_tested(model, moons, monkeypatch):
+    monkeypatch.setattr("mercer.space.choice.TESTED", 50)
+    X, y = moons
+    fitted = model(kernel="precomputed").fit(RBF(1.0)(X), y)
+    same = model(kernel=RBF(1.0)).fit(X, y)
+    assert_allclose(fitted.intercept_, same.intercept_, atol=1e-3)
+
+
+@pytest.mark.parametrize("model", MODELS)
 def test_texts(model):
     texts = ["spam spam spam", "ham and eggs", "spam and spam", "eggs and ham", "more spam"]
     fitted = model(10.0, Spectrum(3)).fit(texts, ["bad", "good", "bad", "good", "bad"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import as_numpy, cholesky, gram, namespace, on_device_of, tiles
+from ..engine import as_numpy, cholesky, device, gram, namespace, on_device_of, tiles
 from .active_set import balanced
 from .regularized import solve_factored
 
@@ -99,7 +99,7 @@ def low_rank_factor(Phi, T):
     xp, root = namespace(Phi), namespace(Phi).sqrt(T)[:, None]
     # A panel at a time: Phi may be half of the memory that is allowed.
     A = sum(gram(Phi[part, :] * root[part, :]) for part in tiles.panel_slices(Phi, Phi.shape[1]))
-    eye = on_device_of(np.eye(A.shape[0]), A)
+    eye = xp.eye(A.shape[0], dtype=A.dtype, device=device(A))
     C = cholesky(A + eye)
     if C is None:  # rounding, with weights of many magnitudes
         C = cholesky(A + (1 + 1e-12 * float(xp.linalg.trace(A))) * eye)

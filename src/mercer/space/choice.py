@@ -185,7 +185,7 @@ def refute_by_sample(kernel: Kernel, points: Array):
     """A kernel of unknown validity is refuted here, if a sample can refute it."""
     if not kernel.is_proven:
         most = min(TESTED, points.shape[0], _matrix_rows(current().limit(points)))
-        factorize(kernel, pts.take(points, np.arange(most)))
+        factorize(kernel, kernel.layout.subset(points, np.arange(most)))
 
 
 def refute_by_a_look(kernel: Kernel, points: Any):
