@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 
 from mercer import RBF, Matern
 from mercer.solve.toeplitz import NormalEquations, solve_normal
+from mercer.space.fourier import FourierStep
 from mercer.space.fourier_grid import Extent, fourier_space
-from mercer.space.fourier_sums import FourierStep
 
 # A kernel, dimensions, and an accuracy that needs at most 915 frequencies.
 PROBLEMS = [(RBF(20.0), 1, 1e-3), (RBF([9.0, 4.0]), 2, 1e-3), (Matern(3.5), 3, 1e-2)]

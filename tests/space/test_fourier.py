@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 from mercer import RBF, Constant, KernelMap, Linear, Matern, OnColumns, Periodic, RationalQuadratic
 from mercer.engine.memory import MemoryLimitError
 from mercer.rows.moments import Moments, Spread
-from mercer.space import fourier_sums
+from mercer.space import fourier
+from mercer.space.fourier import FourierStep
 from mercer.space.fourier_grid import Extent, fourier_space
-from mercer.space.fourier_sums import FourierStep
 
 CASES = [
     (RBF(20.0), 1),
@@ -41,7 +41,7 @@ def test_coordinates_functions_and_sums(kernel, d, monkeypatch):
     coef = rng.normal(size=(space.rank, 3))
     assert_allclose(space.evaluate(X, coef), Phi @ coef, atol=1e-6)
     T, w = rng.normal(size=(60, 2)), rng.uniform(size=60)
-    monkeypatch.setattr(fourier_sums, "ROWS", 25)
+    monkeypatch.setattr(fourier, "ROWS", 25)
     got, expected = FourierStep(space)(X, T, w).moments(space), Moments.of(Phi, T, w)
     for name in ("n", "first", "second", "cross", "target"):
         assert_allclose(getattr(got, name), getattr(expected, name), atol=1e-6, err_msg=name)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.space.pivots import in_order, largest_first, rule
+from mercer.space.partial import in_order, largest_first, rule
 
 
 def residual_matrix(rng, n=30, r=8):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mercer import KernelMap, Linear, Polynomial
-from mercer.space.pivots import rule
+from mercer.space.partial import rule
 
 
 def first_landmarks(X, kernel, rounds=200):

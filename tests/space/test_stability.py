@@ -5,8 +5,8 @@ import pytest
 
 from mercer import RBF, Chunks, KernelMap
 from mercer.space.cholesky import MOST_DISAGREEMENT, factorize
+from mercer.space.landmarks import is_stable, pivoted, refactorized
 from mercer.space.partial import partial_cholesky
-from mercer.space.refactor import is_stable, pivoted, refactorized
 
 
 def plane(seed, n=500, m=150):

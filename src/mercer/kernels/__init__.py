@@ -10,7 +10,6 @@ from .adapters import (
     as_kernel,
 )
 from .algebra import Constant, Exp, PolynomialOf, Power, Product, Scaled, Sum
-from .alignment import GlobalAlignment
 from .calls import remembering
 from .columnwise import Chi2, Intersection, Laplacian
 from .composite import finite_values
@@ -19,9 +18,8 @@ from .fingerprints import Tanimoto
 from .forests import ForestKernel
 from .graphs import ShortestPaths, WeisfeilerLehman
 from .kernel import Kernel, alike
-from .on_columns import OnColumns
 from .parameters import as_numbers, rules_in
-from .paths import Signature, read_paths
+from .paths import GlobalAlignment, Signature, read_paths
 from .periodic import Periodic
 from .printing import html_rows, listed
 from .projected import Projected
@@ -31,7 +29,7 @@ from .stationary import RBF, Matern, RationalQuadratic
 from .strings import Spectrum
 from .types import Data, Input, RandomState
 from .validity import MercerReport, NotPSDError, check_mercer, check_own_diagonal
-from .wrappers import Normalized, OnFeatures, Rescaled
+from .wrappers import Normalized, OnColumns, OnFeatures, Rescaled
 
 __all__: list[str] = [
     "Chi2",

@@ -10,10 +10,9 @@ from ..engine import as_numpy, namespace, on_device_of, require
 from .capabilities import above_underflow
 from .composite import Binary, FunctionOf, OnImages
 from .kernel import ALL, Kernel
-from .on_columns import OnColumns
 from .parameters import as_numbers
 from .types import Array, Tile
-from .wrappers import Normalized
+from .wrappers import Normalized, OnColumns
 
 
 class Projected(OnImages):

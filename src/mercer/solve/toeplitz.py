@@ -1,6 +1,6 @@
 """Ridge in Fourier coordinates: (Phi'Phi + alpha I) w = Phi't without Phi.
 
-Phi'Phi is a convolution with the generator g (space/fourier_sums.py) between two diagonal scalings,
+Phi'Phi is a convolution with the generator g (space/fourier.py) between two diagonal scalings,
 so that a product costs two fast Fourier transforms of the size of g, however many rows there were.
 The coordinates with the largest weights are written out and factored: what is left beside them is
 small compared with alpha, so that a few dozen products are enough.

@@ -10,9 +10,8 @@ from .choice import (
     space_of_sample,
 )
 from .cholesky import Fit, factorize
-from .fourier import Fourier
+from .fourier import Fourier, FourierStep, all_pairs
 from .fourier_grid import Extent, FourierPlan, fourier_space
-from .fourier_sums import FourierStep, all_pairs
 from .grow import certify_and_grow, empty_factor, extended
 from .indefinite import check_symmetric
 from .krylov import leading_eigenpairs

@@ -44,9 +44,8 @@ from .indefinite import (
     symmetrised,
     value_eps,
 )
-from .landmarks import Landmarks
+from .landmarks import Landmarks, refactorized
 from .partial import partial_cholesky
-from .refactor import refactorized
 
 # In units of eps, for LAPACK's pivoted Cholesky and for the blocked one (MATH.md section 7).
 STORED_TOL = 64

@@ -27,9 +27,8 @@ from ..kernels import Kernel
 from ..kernels import points as pts
 from ..rows import LargestResidual, Rows, gather, stacked
 from .cholesky import default_tol, self_lengths
-from .landmarks import Landmarks
+from .landmarks import Landmarks, is_stable, normalised_matrix, pivoted, refactorized
 from .partial import partial_cholesky
-from .refactor import is_stable, normalised_matrix, pivoted, refactorized
 
 # Arrays of coordinates of the drawn rows: those that are known, normalised, and with more columns.
 GROWING = 3
