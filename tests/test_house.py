@@ -14,8 +14,8 @@ SPEC.loader.exec_module(house)
 
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
-    "names across folders": 226,
-    "names across folders, through modules too": 251,
+    "names across folders": 224,
+    "names across folders, through modules too": 249,
     "repeated public names": 0,
     "repeated file names": 0,
     "mentions of n_jobs, verbose, memory_limit": 191,

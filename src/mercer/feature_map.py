@@ -148,16 +148,7 @@ class FeatureMap(TravelsAsNumPy):
 
     def diagonal(self, points: Any, diag: Any = None) -> Any:
         """k(x, x), given or evaluated."""
-        if diag is not None:
-            with pts.naming("diag"):
-                diagonal = on_device_of(diag, self.space.example)
-            if tuple(diagonal.shape) != (points.shape[0],):
-                raise ValueError(
-                    f"diag must hold k(x, x) for each of the {points.shape[0]} rows, got shape "
-                    f"{tuple(diagonal.shape)}."
-                )
-            return diagonal
-        return self.kernel.layout.new_diagonal(self.kernel, points)
+        return self.kernel.layout.own_values(self.kernel, points, diag, self.space.example)
 
     def distances(self, X: Any, Y: Any = None, *, residual: bool = True, diag: Any = None) -> Any:
         """Distances in feature space: [EXACT] (26); of the coordinates alone without `residual`."""

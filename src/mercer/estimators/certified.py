@@ -39,7 +39,6 @@ from ..solve import (
     RidgeProblem,
     Rounding,
     double_like,
-    own_similarities,
 )
 from ..space import Landmarks, refute_by_sample
 from .base import all_or_nothing, on_fitted, to_namespace_of
@@ -284,7 +283,7 @@ class CertifiedClassifier(Labels, MapMethod):
         points = self._points(X)
         example = getattr(self.decision_, "W", None)
         example = self.decision_.coef if example is None else example
-        own = own_similarities(self.kernel_, points, diag, example)
+        own = self.kernel_.layout.own_values(self.kernel_, points, diag, example)
         xp = namespace(own)
         lengths = xp.sqrt(positive_part(xp.astype(own, xp.float64, copy=False)))
         norms = on_device_of(self.error_norms_, lengths)

@@ -9,8 +9,8 @@ from ..engine import as_host, on_device_of
 from ..kernels import KernelLike
 from ..kernels import points as pts
 from ..rows import Column, Training
-from ..solve import LeaveOneOut, is_plain_fourier
-from .kernel_map import KernelMap
+from ..solve import LeaveOneOut
+from .kernel_map import KernelMap, map_options
 from .ridge import RidgeEstimator
 
 
@@ -94,7 +94,7 @@ class KernelRidgeCV(RidgeEstimator):
             alphas = np.atleast_1d(np.asarray(as_host(self.alphas), dtype=float))
         if alphas.ndim != 1 or not alphas.size or not np.all((alphas > 0) & (alphas < np.inf)):
             raise ValueError(f"alphas must be a list of positive numbers, got {self.alphas!r}.")
-        plain = isinstance(self.kernel, KernelMap) and is_plain_fourier(self.kernel)
+        plain = isinstance(self.kernel, KernelMap) and map_options(self.kernel).is_plain_fourier
         if not found.is_held and not plain:
             raise TypeError(
                 "KernelRidgeCV needs the errors of all rows at once; for rows that come in pieces "

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import is_array, namespace, on_device_of, require
-from .points import as_gram, as_objects, as_vectors, looks_numeric, take
+from .points import as_gram, as_objects, as_vectors, looks_numeric, naming, take
 from .types import Array
 
 
@@ -107,6 +107,19 @@ class DataRows:
 
     def check_training(self, points: Array) -> None:
         """Refuse what cannot be training points."""
+
+    def own_values(self, kernel: Any, points: Array, diag: Any, like: Array) -> Array:
+        """k(z, z) of new points; those that are given as `diag`, as an array like another."""
+        if diag is None:
+            return self.new_diagonal(kernel, points)
+        with naming("diag"):
+            own = on_device_of(diag, like)
+        require(
+            tuple(own.shape) == (points.shape[0],),
+            f"diag must hold k(z, z) for each of the {points.shape[0]} rows, got shape "
+            f"{tuple(own.shape)}.",
+        )
+        return own
 
     def new_diagonal(self, kernel: Any, points: Array) -> Array:
         """k(z, z) of new points."""

@@ -8,10 +8,9 @@ from .iterative import STORED
 from .landmark_solver import MOST, LandmarkSolution, LandmarkSolver, jittered_factor
 from .newton import LogisticProblem, Workspace, solve_logistic
 from .optimal_scoring import Fisher, Shrinkage, residual_products
-from .primal import is_plain_fourier
 from .problem import Choice, Given, LeaveOneOut, Preconditioning, RidgeProblem
 from .refinement import Step
-from .solution import LeftOut, RidgeSolution, Steps, own_similarities
+from .solution import LeftOut, RidgeSolution, Steps
 from .solver import CannotSolve
 from .svm import MarginProblem, solve_margin
 from .system import double_like

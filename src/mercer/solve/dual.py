@@ -13,7 +13,7 @@ from ..expansion import Expansion
 from ..kernels import points as pts
 from .problem import RidgeProblem
 from .regularized import factor_shifted
-from .solution import LeftOut, RidgeSolution, left_out_of, own_similarities, per_target
+from .solution import LeftOut, RidgeSolution, left_out_of, per_target
 from .solver import Solver
 from .system import double_like, scattered
 
@@ -143,7 +143,8 @@ class DualSolution(RidgeSolution):
 
     def variance(self, points: Any, diag: Any = None) -> Any:
         Z = self.prediction.fitted(points)
-        own, ways = own_similarities(self.kernel, Z, diag, self.prediction.W), self._ways(Z)
+        ways, like = self._ways(Z), self.prediction.W
+        own = self.kernel.layout.own_values(self.kernel, Z, diag, like)
         upper = sum(len(where) for where, exact in ways if exact is None)
         if upper:
             warnings.warn(

@@ -43,7 +43,8 @@ class Primal(Solver):
 
     def refusal(self, problem: RidgeProblem, asked: bool = True) -> str | None:
         alpha, held = problem.alpha, problem.training.is_held
-        if isinstance(alpha, LeaveOneOut) and not held and not is_plain_fourier(problem.map):
+        plain = problem.map is not None and problem.map.is_plain_fourier
+        if isinstance(alpha, LeaveOneOut) and not (held or plain):
             return (
                 "leave-one-out needs the errors of all rows at once: for rows that come in pieces "
                 "use form='iterative', or choose alpha on a sample, and fit KernelRidge"
@@ -81,7 +82,7 @@ class Primal(Solver):
 
     def solve(self, problem: RidgeProblem) -> RidgeSolution:
         options = replace(problem.map or MapOptions(), held=_held(problem))
-        if is_plain_fourier(options):
+        if options.is_plain_fourier:
             return solve_on_fourier_map(problem, options)
         training, weighted = problem.training, problem.weights is not None
         centred = problem.intercept or (options.needs_sums and not weighted)
@@ -148,13 +149,6 @@ def _held(problem):
     if not isinstance(problem.alpha, LeaveOneOut):
         return 0
     return 3 + problem.intercept + (problem.weights is not None)
-
-
-def is_plain_fourier(options: MapOptions | None) -> bool:
-    """Whether coordinates are Fourier's as they are: then ridge needs sums of exponentials."""
-    if options is None or options.basis != "fourier":
-        return False
-    return not (options.center or options.append_residual)
 
 
 def _kept(problem, fit, second):

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..engine import TravelsAsNumPy, as_numpy, namespace, on_device_of, positive_part
 from ..expansion import Expansion
-from ..kernels import points as pts
 from .refinement import Step
 
 
@@ -135,26 +134,12 @@ class RidgeSolution(TravelsAsNumPy, ABC):
                 "a repaired similarity)."
             )
         xp = namespace(self.error_norms)
-        own = own_similarities(self.kernel, points, diag, self.error_norms)
+        own = self.kernel.layout.own_values(self.kernel, points, diag, self.error_norms)
         lengths = xp.sqrt(positive_part(on_device_of(own, self.error_norms)))
         bounds = lengths[:, None] * self.error_norms[None, :]
         if self.intercept_errors is not None:
             bounds = bounds + self.intercept_errors[None, :]
         return bounds
-
-
-def own_similarities(kernel: Any, points: Any, diag: Any, reference: Any) -> Any:
-    """k(z, z) of each point, given as `diag` where the kernel does not know them."""
-    if diag is None:
-        return kernel.layout.new_diagonal(kernel, points)
-    with pts.naming("diag"):
-        own = on_device_of(diag, reference)
-    if tuple(own.shape) != (points.shape[0],):
-        raise ValueError(
-            f"diag must hold k(z, z) for each of the {points.shape[0]} rows, got shape "
-            f"{tuple(own.shape)}."
-        )
-    return own
 
 
 def per_target(alphas: Any, of_alpha: Any) -> Any:

@@ -92,6 +92,11 @@ class MapOptions:
         """Whether mean or eigenvectors are needed, which sums over all rows give."""
         return self.basis == "eigen" or self.center
 
+    @property
+    def is_plain_fourier(self) -> bool:
+        """Whether coordinates are Fourier's as they are: then ridge needs sums of exponentials."""
+        return self.basis == "fourier" and not (self.center or self.append_residual)
+
     def needs_all_rows(self, kernel: Kernel) -> bool:
         """Whether the fit must hold all rows at once."""
         corrects = self.indefinite != "raise" and not kernel.is_proven
