@@ -230,8 +230,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     @with_resources
     def transform(self, X: Data) -> np.ndarray:
         """Return the coordinates phi(x) of every row; each row is mapped on its own."""
-        feature_map = self._checked_map()
-        return feature_map(self._points(X))
+        return self._checked_map()(self._points(X))
 
     @available_if(has_points)
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
@@ -270,9 +269,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         rough and the points are far from all landmarks. Where k(x, y) can be evaluated, the error
         itself is known: see :meth:`pair_residual`.
         """
-        feature_map = self._checked_map()
-        X, Y = self._points(X), None if Y is None else self._points(Y)
-        return feature_map.bound(X, Y, diag=diag, diag_Y=diag_Y)
+        return self._checked_map().bound(*self._pair(X, Y), diag=diag, diag_Y=diag_Y)
 
     @with_resources
     def pair_residual(self, X: Data, Y: Data | None = None) -> np.ndarray:
@@ -294,8 +291,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         feature_map = self._checked_map()
         message = "a precomputed kernel cannot be evaluated between two new points."
         self.kernel_.layout.require_data(message, TypeError)
-        X, Y = self._points(X), None if Y is None else self._points(Y)
-        return feature_map.pair_residual(X, Y)
+        return feature_map.pair_residual(*self._pair(X, Y))
 
     @with_resources
     def distances(
@@ -311,9 +307,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         With ``residual=False``: distances between the coordinates alone. A precomputed kernel does
         not know k(x, y) of two new points; there the coordinates stand in for it.
         """
-        feature_map = self._checked_map()
-        X, Y = self._points(X), None if Y is None else self._points(Y)
-        return feature_map.distances(X, Y, residual=residual, diag=diag)
+        return self._checked_map().distances(*self._pair(X, Y), residual=residual, diag=diag)
 
     # --- functions ------------------------------------------------------------------------------
 
@@ -364,6 +358,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return coef
 
     # --- points ---------------------------------------------------------------------------------
+
+    def _pair(self, X, Y):
+        return self._points(X), None if Y is None else self._points(Y)
 
     def _checked_map(self) -> FeatureMap:
         check_is_fitted(self)

@@ -314,46 +314,36 @@ def _from_text(content, sep, encoding, notes, kept):
         sep = sep or ","
     elif len(sep) != 1 and sep != r"\s+":
         raise BadInput(f"--sep must be one character, 'tab' or 'space', got {sep!r}.")
-    rows = _fields(lines, sep)
-    header, *body = rows
-    width = len(header)
-    names = None
-    if _is_data(header, body):
+    header, *body = _fields(lines, sep)
+    width, sizes = len(header), {len(row) for row in body}
+    names, after = None, "(after the last separator)"
+    headless = _is_data(header, body)
+    if headless:
         names = [f"column_{j + 1}" for j in range(width)]
         notes.append("the file has no header: columns are called column_1, column_2, ...")
-    sizes = Counter(len(row) for row in body)
-    ends_open = bool(body) and all(
-        len(row) < width + 1 or (len(row) == width + 1 and row[-1] == "") for row in body
-    )
-    row_names = bool(body) and names is None and set(sizes) == {width + 1} and not ends_open
-    options: dict[str, Any] = {"names": names, "header": None if names else 0, "index_col": False}
-    if names is None and sizes.get(width + 1) and ends_open:
-        options |= {"names": [*header, "(after the last separator)"], "header": 0}
+    elif width + 1 in sizes and all(len(row) <= width or row[width:] == [""] for row in body):
+        names = [*header, after]
         notes.append("separators at the ends of the lines were ignored")
-    elif row_names:
-        options |= {"names": ["row name", *header], "header": 0}
+    elif sizes == {width + 1}:
+        names = ["row name", *header]
         notes.append("the header is one name short: the first column was read as row names")
     short = next((i for i, row in enumerate(body, 2) if len(row) < width), None)
     if short is not None:
         notes.append(
             f"line {short} and perhaps others have fewer than {width} values: the rest is missing"
         )
-    expected = len(options["names"]) if options["names"] else width
+    expected = len(names or header)
     for number, row in enumerate(body, 2):
         if len(row) > expected:
             raise BadInput(
                 f"line {number} has {len(row)} values for {expected} columns: put values that "
                 "hold a separator into quotes, or give the right one with --sep."
             )
-    common: dict[str, Any] = {"sep": sep, "engine": "c", "skipinitialspace": True, **options}
+    common: dict[str, Any] = {"sep": sep, "engine": "c", "skipinitialspace": True}
+    common |= {"names": names, "header": None if headless else 0, "index_col": False}
+    common["keep_default_na"] = False
     content = text.encode()  # a quarter of what StringIO takes
-    frame = pd.read_csv(
-        io.BytesIO(content),
-        keep_default_na=False,
-        na_values=MISSING_TEXTS,
-        low_memory=False,
-        **common,
-    )
+    frame = pd.read_csv(io.BytesIO(content), na_values=MISSING_TEXTS, low_memory=False, **common)
     # Numbers that pandas reads may be codes, or mean something else in this file: "1.167".
     between = re.escape(sep) if len(sep) == 1 else ""
     codes = re.search(rf'(?:^|["\s{between}])0\d', text, re.M) is not None
@@ -363,19 +353,11 @@ def _from_text(content, sep, encoding, notes, kept):
         if name in kept or _needs_text(column, codes)
     ]
     if unclear:
-        texts = pd.read_csv(
-            io.BytesIO(content),
-            dtype=str,
-            keep_default_na=False,
-            na_values=[""],
-            usecols=unclear,
-            **common,
-        )
+        common |= {"dtype": str, "na_values": [""], "usecols": unclear}
+        texts = pd.read_csv(io.BytesIO(content), **common)
         for k, j in enumerate(unclear):
             frame.isetitem(j, texts.iloc[:, k])
-    if options["names"] and options["names"][-1] == "(after the last separator)":
-        frame = frame.iloc[:, :-1]
-    return frame, sep
+    return frame.iloc[:, :-1] if names and names[-1] == after else frame, sep
 
 
 def _needs_text(column, codes):

@@ -163,17 +163,15 @@ def _as_trained(frame, texts, plain, changed, reading, like, notes):
     mark = reading.decimal or table.mark
     for name in {*texts} & {*numbers}:
         values, column = texts[name], written[name]
-        trained = getattr(numbers[name], "format_", {}).get("decimal")
-        open = column.open_texts()
-        if open and reading.decimal is None and trained is None and not table.sure:
-            trained = min(".,", key=lambda m: _surprise(open, m, numbers[name].median_))
-            read = read_forced(column, trained)
-            notes += notes_on_reading(
-                [(name, NUMBER, *first_value(values, replace(read, open=open[0])), True)]
-            )
-            values = [_spelled(v, text) for v, text in zip(read.values, values)]
-        elif reading.decimal is not None or (open and trained is None):
-            read = read_forced(column, mark)
+        trained, open = numbers[name].format_.get("decimal"), column.open_texts()
+        if reading.decimal is not None or (open and trained is None):
+            used, guessed = mark, reading.decimal is None and not table.sure
+            if guessed:
+                used = min(".,", key=lambda m: _surprise(open, m, numbers[name].median_))
+            read = read_forced(column, used)
+            if guessed:
+                shown = first_value(values, replace(read, open=open[0]))
+                notes += notes_on_reading([(name, NUMBER, *shown, True)])
             values = [_spelled(v, text) for v, text in zip(read.values, values)]
         elif open and mark not in (None, trained):
             notes.append(
