@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
@@ -19,6 +20,8 @@ from ..rows import read_whole, rows_at
 CLASSES, NUMBERS = "classification", "regression"
 # More different whole numbers than this are taken for numbers without a note.
 MENTIONED = 50
+# Entries that a sparse matrix may have when it is written out.
+MOST_ENTRIES = 2e7
 HOLDS = {CLASSES: "classes", NUMBERS: "numbers"}
 
 
@@ -192,6 +195,16 @@ class Explored:
         self.X, self.encoder = Z if pts.is_frame(Z) else np.asarray(Z, dtype=float), encoder
         if hasattr(encoder, "notes"):
             self.notes.extend(encoder.notes())
+
+    def numbers(self) -> np.ndarray | None:
+        """The sample as a matrix of floats; None for objects, Gram matrices and the like."""
+        X = self.X.to_numpy() if pts.is_frame(self.X) else self.X
+        if scipy.sparse.issparse(X) and X.shape[0] * X.shape[1] <= MOST_ENTRIES:
+            X = X.toarray()
+        if self.gram or not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "fiub":
+            return None
+        X = X.astype(float)
+        return X if np.isfinite(X).all() else None
 
     @cached_property
     def medians(self) -> np.ndarray:

@@ -29,8 +29,6 @@ LOGISTIC, LINEAR, BOOSTING = "logistic regression", "linear regression", "gradie
 NGRAMS, NUMBERS = "n-grams", "numbers"
 # Trees of all classes together; more classes get fewer rounds.
 MOST_TREES = 1000
-# Entries that a sparse matrix may have when written out for the trees.
-MOST_ENTRIES = 2e7
 # Up to this many, trees grow faster with one thread: several would wait for each other.
 ENTRIES_FOR_ONE_THREAD = 200_000
 
@@ -53,7 +51,7 @@ def ordinary_models(data: ComparedRows) -> list[Baseline]:
     models: dict[str, Any] = {CONSTANT_NUMBER: DummyRegressor()}
     if data.task == CLASSES:
         models = {CONSTANT_CLASS: DummyClassifier()}
-    X: Any = _numeric_columns(data)
+    X: Any = data.numbers()
     columns = _texts_and_numbers(data.X)
     # With these, ordinary models aim at the score by which they are judged.
     weight = "balanced" if data.balanced else None
@@ -72,22 +70,6 @@ def ordinary_models(data: ComparedRows) -> list[Baseline]:
             "constant answer."
         )
     return [_scored(name, model, data, X) for name, model in models.items()]
-
-
-def _numeric_columns(data: ComparedRows) -> np.ndarray | None:
-    """The sample as a matrix for ordinary models; None for objects, Gram matrices and the like."""
-    X = data.X
-    if data.gram or not (pts.is_frame(X) or scipy.sparse.issparse(X) or isinstance(X, np.ndarray)):
-        return None
-    if scipy.sparse.issparse(X):
-        if X.shape[0] * X.shape[1] > MOST_ENTRIES:
-            return None
-        X = X.toarray()
-    X = X.to_numpy() if pts.is_frame(X) else X
-    if X.ndim != 2 or X.dtype.kind not in "fiub":
-        return None
-    X = X.astype(float)
-    return X if np.isfinite(X).all() else None
 
 
 def texts(X: Any) -> list[str] | None:

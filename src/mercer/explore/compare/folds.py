@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ...engine import is_count, is_integer, is_numpy
+from ...engine import is_count, is_integer
 from ...kernels import listed
 from ...kernels import points as pts
 from ..data import CLASSES, HOLDS, NUMBERS, Explored, place_in_class
@@ -215,10 +215,9 @@ def _distances(data, a, b):
     if data.gram:
         own = np.diagonal(data.X)
         return own[a] + own[b] - 2 * data.X[a, b]
-    X = data.X.to_numpy() if pts.is_frame(data.X) else data.X
-    if scipy.sparse.issparse(X) or not is_numpy(X) or X.ndim != 2 or X.dtype.kind not in "fiub":
+    X = None if scipy.sparse.issparse(data.X) else data.numbers()
+    if X is None:
         return None
-    X = X.astype(float)
     spread = X.std(axis=0)
     X = X / np.where(spread > 0, spread, 1.0)
     return ((X[a] - X[b]) ** 2).sum(axis=1)
