@@ -12,7 +12,8 @@ from sklearn.svm import SVC
 from mercer import RBF, Laplacian, Linear, Polynomial, Precomputed
 from mercer.engine.memory import MemoryLimitError
 from mercer.engine.sklearn_compat import libsvm
-from mercer.solve.active_set import BoxDual, Free, _to_the_bounds, balanced
+from mercer.solve import svm
+from mercer.solve.active_set import BoxDual, Free, balanced
 from mercer.solve.duality import Rounding, best_hinge_intercept, hinge_certificate, hinge_range
 from mercer.solve.svm import MarginProblem, solve_margin, solve_on_coordinates
 
@@ -212,6 +213,20 @@ def test_repeated_rows_and_flipped_labels(rng):
     assert found.certificate.error_norm <= 1e-3 * found.certificate.norm
 
 
+def test_many_repeated_rows_are_solved_at_once(monkeypatch):
+    """Small whole numbers, as Letter has: K_FF of a thousand rows is singular many times over, and
+    what leaves it must not undo the solution."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 6, size=(4000, 5)).astype(float)
+    y = np.where(np.sin(2 * X).sum(axis=1) + 0.3 * rng.normal(size=4000) > 0, 1.0, -1.0)
+    rounds, ascend = [], svm._WorkingSet._ascend
+    monkeypatch.setattr(svm._WorkingSet, "_ascend", lambda *a: rounds.append(1) or ascend(*a))
+    problem = problem_of(RBF(0.1), X, y, 10.0)
+    found = solve_margin(problem)
+    assert found.certificate.gap <= problem.rounding.aim(1e-3, found.certificate.norm)
+    assert len(rounds) <= 5
+
+
 def test_a_gram_matrix(rng):
     X, y = two_classes(rng, 80)
     K = RBF(1.0)(X)
@@ -279,18 +294,9 @@ def test_the_inverse_follows_the_free_set(rng):
     free = Free.of(problem, np.arange(600)).with_more(problem, np.arange(600, 640))
     assert free.with_more(problem, np.empty(0, dtype=int)) is free
     assert_allclose(free.inverse @ K[:640, :640], np.eye(640), atol=1e-6)
-    # Every seventh coefficient has little room, and stops at its bound.
-    room = np.where(np.arange(640) % 7 == 0, 1e-6, 1e3)
-    left = rng.normal(size=640)
-    c, b, stopped, V = _to_the_bounds(left, free.inverse, np.zeros(640), -room, room, 0.0)
-    assert_allclose(np.flatnonzero(stopped), np.arange(0, 640, 7))
-    assert_allclose(np.abs(c[stopped]), 1e-6)
-    fewer = free.without(stopped, V)
+    fewer = free.without(np.arange(0, 640, 7))
     rows = fewer.rows
     assert_allclose(fewer.inverse @ K[np.ix_(rows, rows)], np.eye(len(rows)), atol=1e-6)
-    # What is left of the system is solved for them.
-    assert_allclose((K[:640, :640] @ c + b - left)[~stopped], 0.0, atol=1e-6)
-    assert abs(c.sum()) < 1e-9
 
 
 def test_no_coefficient_is_free(capfd):

@@ -70,12 +70,14 @@ class Free:
         grown = np.block([[self.inverse + right @ HB.T, -right], [-right.T, inner]])
         return Free(np.concatenate([self.rows, more]), grown)
 
-    def without(self, stopped, V):
-        """The inverse of a submatrix, from Schur complements (see `_to_the_bounds`)."""
-        kept = np.flatnonzero(~stopped)
-        if len(kept) == len(self.rows):
+    def without(self, gone):
+        """The inverse of a submatrix, from the Schur complement; `gone` are positions in rows."""
+        if not len(gone):
             return self
-        left = self.inverse[np.ix_(kept, kept)] - V[kept] @ V[kept].T
+        kept = np.delete(np.arange(len(self.rows)), gone)
+        H = self.inverse
+        cross = H[np.ix_(kept, gone)]
+        left = H[np.ix_(kept, kept)] - cross @ _solved(H[np.ix_(gone, gone)], cross.T)
         return Free(self.rows[kept], left)
 
 
@@ -143,49 +145,63 @@ class BoxDual:
         """Newton's step on the free coefficients; those that meet a bound stay there."""
         before, low, high = (x[free.rows] for x in (self.c, self.low, self.high))
         others = float(self.c.sum()) - float(before.sum())
-        c, shift, *stops = _to_the_bounds(left, free.inverse, before, low, high, others)
+        c, shift = _to_the_bounds(left, free.inverse, before, low, high, others)
         change = np.zeros_like(self.c)
         change[free.rows] = c - before
         self.c, self.b = self.c + change, self.b + shift
         self.c[free.rows] = c
         self.values = self.values + self.problem.values(change)
-        self.free = free.without(*stops)
+        self.free = free.without(np.flatnonzero((c <= low) | (c >= high)))
 
 
 def _to_the_bounds(left, H, c, low, high, others):
-    """Along Newton's direction to the first bound, along the direction of those left, and so on.
+    """Along Newton's direction to the first bound, along the direction of those left, and so on."""
+    v, u = H @ left, H.sum(axis=1)
+    stopped, b = np.empty(0, dtype=np.intp), 0.0
+    for _ in range(2 * len(c) + 1):
+        step, shift = _direction(H, v, u, stopped, others + float(c.sum()))
+        blocked = ((c <= low) & (step < 0)) | ((c >= high) & (step > 0))
+        blocked[stopped] = False
+        if blocked.any():
+            stopped = np.concatenate([stopped, np.flatnonzero(blocked)])
+            continue
+        room = np.full(len(c), np.inf)
+        np.divide(high - c, step, out=room, where=step > 0)
+        np.divide(low - c, step, out=room, where=step < 0)
+        room[stopped] = np.inf
+        t = min(1.0, float(room.min(initial=np.inf)))
+        c = np.clip(c + t * step, low, high)
+        b += t * shift
+        v = (1 - t) * v
+        if t >= 1.0:
+            break
+        met = np.flatnonzero(room <= t)
+        c[met] = np.where(step[met] > 0, high[met], low[met])
+        stopped = np.concatenate([stopped, met])
+        if len(stopped) == len(c):
+            break
+    return c, b
 
-    Returns c, the change of b, which coefficients stopped at a bound, and V with one column for
-    each of them: the inverse for all others is H - V V', by Schur complements one at a time.
-    """
-    n, k, b, t = len(c), 0, 0.0, 0.0
-    V, stopped = np.empty((n, 0)), np.zeros(n, dtype=bool)
-    v, u = H @ left, H.sum(axis=1)  # of H - V V' from here on
-    while t < 1.0 and not stopped.all():
-        total = float(u[~stopped].sum())
-        shift = (float(v[~stopped].sum()) + others + float(c.sum())) / total if total > 0 else 0.0
-        step = np.where(stopped, 0.0, v - shift * u)
-        meets = ((c <= low) & (step < 0)) | ((c >= high) & (step > 0))
-        if not meets.any():
-            room = np.full(n, np.inf)
-            np.divide(high - c, step, out=room, where=step > 0)
-            np.divide(low - c, step, out=room, where=step < 0)
-            t = min(1.0, float(room.min(initial=np.inf)))
-            meets = room <= t
-            c = np.clip(c + t * step, low, high)
-            c[meets] = np.where(step[meets] > 0, high[meets], low[meets])
-            b, v = b + t * shift, (1 - t) * v
-        for s in np.flatnonzero(meets):
-            if k == V.shape[1]:
-                V = np.concatenate([V, np.empty((n, max(16, k)))], axis=1)
-            column = H[:, s] - V[:, :k] @ V[s, :k]
-            stopped[s] = True
-            if column[s] > 1e-14 * H[s, s]:  # else it follows from those that stopped before
-                V[:, k] = column / column[s] ** 0.5
-                v -= V[:, k] * (v[s] / column[s] ** 0.5)
-                u -= V[:, k] * (u[s] / column[s] ** 0.5)
-                k += 1
-    return c, b, stopped, V[:, :k]
+
+def _direction(H, v, u, stopped, total):
+    """(dc, db): K_FF dc + db = residual on all that are not stopped, sum(dc) = -total."""
+    k = len(stopped)
+    A = np.empty((k + 1, k + 1))
+    A[:k, :k], A[:k, k], A[k, :k] = H[np.ix_(stopped, stopped)], u[stopped], u[stopped]
+    A[k, k] = u.sum()
+    right = np.append(v[stopped], v.sum() + total)
+    found = _solved(A, right)
+    step = v - found[k] * u - H[:, stopped] @ found[:k]
+    step[stopped] = 0.0
+    return step, float(found[k])
+
+
+def _solved(A, B):
+    """A^-1 B; by least squares where A is singular (all coefficients stopped, identical rows)."""
+    try:
+        return np.linalg.solve(A, B)
+    except np.linalg.LinAlgError:
+        return np.linalg.lstsq(A, B, rcond=None)[0]
 
 
 def balanced(c, low, high):
