@@ -1,5 +1,6 @@
 """Projected: a kernel on linear combinations of the columns, the shape of a learned metric."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from .composite import Binary, FunctionOf, OnImages
 from .kernel import ALL, Kernel
 from .parameters import as_numbers
 from .types import Array, Tile
-from .wrappers import Normalized, OnColumns
+from .wrappers import Normalized, OnColumns, OnFeatures, Rescaled
 
 
 class Projected(OnImages):
@@ -98,6 +99,17 @@ class Projected(OnImages):
             return Projected(kernel.kernel, chosen).parts_projected()
         if isinstance(kernel, Projected) and not isinstance(kernel, ProjectedPart):
             return Projected(kernel.parts_projected(), self.A).parts_projected()
+        if isinstance(kernel, Rescaled):
+            return RescaledPart(
+                Projected(kernel.kernel, self.A).parts_projected(), kernel.f, self.A
+            )
+        if isinstance(kernel, OnFeatures):
+            inner, g = kernel.kernel, kernel.g
+            if isinstance(inner, (Binary, FunctionOf, Normalized)):
+                return inner.with_operands(
+                    lambda part: Projected(OnFeatures(part, g), self.A).parts_projected()
+                )
+            return FeaturesPart(kernel, self.A)
         return ProjectedPart(kernel, self.A)
 
     def moved(self, by: np.ndarray) -> float | None:
@@ -130,8 +142,7 @@ class Projected(OnImages):
         return self.parts_projected().rounding(S)
 
 
-# Units of rounding that nobody can state, of functions of the user: bounds say nothing then.
-# (Infinity times 0 is NaN.)
+# Units of rounding that nobody can state: bounds say nothing then. (Infinity times 0 is NaN.)
 UNKNOWN = 1e100
 
 
@@ -143,13 +154,9 @@ class ProjectedPart(Projected):
     def parts_projected(self) -> Kernel:
         return self
 
-    @property
-    def by_differences(self) -> bool:
-        return self.moved(np.zeros(as_numbers(self.A).shape[0])) is not None
-
     def centre(self, S: Array) -> Array | None:
         """A shift to take off all points: x A would cancel where columns are far from zero."""
-        if scipy.sparse.issparse(S) or not self.by_differences:
+        if scipy.sparse.issparse(S) or self.moved(np.zeros(S.shape[1])) is None:
             return None
         xp = namespace(S)
         return xp.mean(xp.astype(S, xp.float64, copy=False), axis=0)
@@ -167,25 +174,93 @@ class ProjectedPart(Projected):
         X = X if centre is None else X - centre
         return ProjectedPart(self.kernel, np.abs(as_numbers(self.A))).image(abs(X))
 
+    def seen(self, X: Array, centre: Array | None = None) -> tuple[Kernel, Array, Array]:
+        """The kernel, the points that it sees, and the terms that their coordinates are made of."""
+        return self.kernel, self.image(X, centre), self.absolute_terms(X, centre)
+
+    @property
+    def is_measurable(self) -> bool:
+        return not self.kernel.runs_user_code
+
     def magnitude(self, X: Array) -> Array:
-        if self.by_differences or self.kernel.runs_user_code:
-            return self.kernel.magnitude(self.image(X))
-        return self.magnitude_of_sums(X, X)
+        inner, Z, terms = self.seen(X)
+        if inner.moved(np.zeros(Z.shape[1])) is not None:
+            return inner.magnitude(Z)
+        return inner.magnitude_of_sums(Z, terms)
 
     def magnitude_of_sums(self, X: Array, terms: Array) -> Array:
         return self.kernel.magnitude_of_sums(self.image(X), self.absolute_terms(terms))
 
     def rounding(self, S: Array) -> float:
         """A coordinate of the image is off by (1 + sqrt(columns)) units of its terms."""
-        if self.kernel.runs_user_code:
+        if not self.is_measurable:
             return UNKNOWN
-        centre, units = self.centre(S), 1 + S.shape[1] ** 0.5
-        c = self.kernel.rounding(self.image(S, centre))
-        if not self.by_differences:
-            return (1 + units) * c
-        terms = self.absolute_terms(S, centre)
-        reach = as_numpy(namespace(terms).max(terms, axis=0))
-        return c + float(self.kernel.moved(2 * units * reach) or 0.0)
+        inner, Z, terms = self.seen(S, self.centre(S))
+        reach = 2 * _units(S) * as_numpy(namespace(terms).max(terms, axis=0))
+        moved, c = inner.moved(reach), inner.rounding(Z)
+        return (1 + _units(S)) * c if moved is None else c + moved
+
+
+class FeaturesPart(ProjectedPart):
+    """A kernel without operands on features of projected points: how a function of the user carries
+    the rounding of its points on is measured."""
+
+    def seen(self, X: Array, centre: Array | None = None) -> tuple[Kernel, Array, Array]:
+        points, terms = self.image(X), self.absolute_terms(X)
+        return self.kernel.kernel, *carried(self.kernel.image, points, terms)
+
+    @property
+    def is_measurable(self) -> bool:
+        inner = self.kernel.kernel
+        return inner.kind == "vectors" and not inner.runs_user_code
+
+
+class RescaledPart(Rescaled):
+    """f(x A) k(x, z) f(z A) for a kernel k that is projected already."""
+
+    def __init__(self, kernel: Kernel, f: Callable[[Any], ArrayLike], A: ArrayLike) -> None:
+        super().__init__(kernel, f)
+        self.A = A
+
+    def factors(self, X: Array) -> Array:
+        return super().factors(ProjectedPart(self.kernel, self.A).image(X))
+
+    has_magnitude = True
+
+    def magnitude(self, X: Array) -> Array:
+        part = ProjectedPart(self.kernel, self.A)
+        _, terms = carried(super().factors, part.image(X), part.absolute_terms(X))
+        return above_underflow(self.kernel.magnitude(X) * terms**2)
+
+    def rounding(self, S: Array) -> float:
+        return self.kernel.rounding(S) + 2 + 2 * _units(S)
+
+
+# Units that points are moved by to see what a function makes of it: enough to be more than its own
+# rounding. Directions that are tried, and how much more another one may do.
+STEP, DIRECTIONS, SPARE = 16, 4, 2.0
+
+
+def carried(g: Callable[[Array], Array], Z: Array, terms: Array) -> tuple[Array, Array]:
+    """g(Z), and what stands for its terms where the coordinates of Z are sums of `terms`: |g|, or
+    how far g moves when its points do, in units."""
+    G, xp = g(Z), namespace(Z)
+    unit = float(np.finfo(np.float64).eps) / 2
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (DIRECTIONS, Z.shape[1]))
+    largest = abs(G)
+    for sign in signs:
+        moves = STEP * unit * on_device_of(sign[None, :], Z, dtype=Z.dtype) * terms
+        try:
+            change = SPARE / (STEP * unit) * abs(g(Z + moves) - G)
+        except Exception:  # user code on made-up points: there it has no value
+            return G, xp.inf * xp.ones_like(G)
+        largest = xp.where(change > largest, change, largest)
+    return G, largest
+
+
+def _units(S):
+    """How many units of its terms a coordinate of x A is off."""
+    return 1 + S.shape[1] ** 0.5
 
 
 def _in_dtype_of(X, values):
