@@ -39,7 +39,12 @@ def times(factor: Any, part: Any) -> Any:
 
 def said(value: Any, doc: str) -> Any:
     """A property with this default, which subclasses replace by another or by a value."""
-    return property(lambda self: value, doc=doc)
+
+    def default(self):
+        return value
+
+    default.__annotations__["return"] = type(value)
+    return property(default, doc=doc)
 
 
 class Capabilities:
