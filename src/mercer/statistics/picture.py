@@ -60,7 +60,7 @@ def _axes(axes):
 
 def _permutations(result, ax):
     ax.hist(result.permuted, bins=40, color=QUIET, alpha=0.7, label="permuted labels")
-    ax.axvline(result.threshold, color="#333333", linestyle=":", label=f"level {result.level:g}")
+    ax.axvline(result.threshold, color="#737373", linestyle=":", label=f"level {result.level:g}")
     ax.axvline(result.statistic, color=OF_Y, linewidth=2, label="these samples")
     ax.set_xlabel("statistic")
     ax.set_yticks([])
@@ -105,7 +105,7 @@ def _along_column(result, name, ax):
         filled = np.unique(where)
         centres = (bins[:-1] + bins[1:])[filled] / 2
         other = ax.twinx()
-        other.plot(centres, [values[where == i].mean() for i in filled], color="#333333")
+        other.plot(centres, [values[where == i].mean() for i in filled], color="#737373")
         other.axhline(0, color=QUIET, linewidth=0.6)
         other.set_ylabel("witness")
         other.tick_params(colors="#6a6a6a", labelsize="small")

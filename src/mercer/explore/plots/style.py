@@ -20,7 +20,7 @@ COLOURS = (
 # Beyond eight classes colours repeat with another shape: no two classes look the same.
 SHAPES = ("o", "^", "s", "D", "v", "P", "X", "*")
 SEQUENTIAL = "cividis"  # read alike with and without colour vision
-INK = "#4a4a4a"
+INK = "#737373"
 MOST_IN_LEGEND = 24
 LONG_NUMBER = re.compile(r"\d+\.\d{5,}(e[+-]?\d+)?")
 
