@@ -45,13 +45,14 @@ NEAR = 1.1
 # the sizes of the samples.
 LEAST_NEAR, MOST_NEAR = 1000, 2.5
 # How far libsvm solves before the next sample, and before the last, exact part.
-ROUGH, FINE = 0.1, 0.01
+ROUGH, FINE = 0.03, 0.01
 # Steps of libsvm at most, and so many more for each row: where C is large and the matrix nearly
 # singular, it does not end by itself.
 STEPS, STEPS_PER_ROW = 10_000, 300
 # New rows beyond this share of the support vectors change too much for an active set: libsvm again.
 MANY_NEW = 0.08
-# Rows next to the margin that are looked at again before all are, as many times as are near.
+# Rows next to the margin that are looked at again before all are, as many times as are near, where
+# that is less than half of them.
 NEXT = 4
 # Rows that the active set looks at, at least: they need no matrix.
 LEAST_INSIDE = 2000
@@ -309,9 +310,9 @@ class _WorkingSet:
         self.roughly(rows, FINE if len(rows) == self.n else ROUGH)
         if len(rows) == self.n:
             self.problem = self.held  # all kernel values are there
-        else:
+        elif 2 * NEXT * len(rows) < self.n:
             rows = self._with_next(rows)
-        self._ascend(rows)
+            self._ascend(rows)
         return self._exactly(rows)
 
     # --- nested samples ---------------------------------------------------------------------------
@@ -346,12 +347,9 @@ class _WorkingSet:
         return self._near(some, self.problem.y[some] * (values + self.b), growth)
 
     def _with_next(self, rows):
-        """These rows, and those that violate their margin now; of the next ones alone where that is
-        less than a pass over all rows, which comes after the exact solution."""
+        """These rows, and those of the next ones that violate their margin now: far less than a
+        pass over all rows, which comes after the exact solution."""
         p, count = self.problem, NEXT * len(rows)
-        if 2 * count >= self.n:
-            margins = self.margins()
-            return np.union1d(rows, np.flatnonzero(margins < NEAR))
         margins = p.y * (self.values + self.last_b)
         margins[rows] = np.inf
         some = np.sort(np.argpartition(margins, count)[:count])
@@ -411,7 +409,7 @@ class _WorkingSet:
                 self.roughly(rows, FINE)
             else:
                 rows = self._near(np.arange(self.n), margins, least=LEAST_INSIDE)
-            self._ascend(rows)
+                self._ascend(rows)
         return best
 
     def margins(self):
