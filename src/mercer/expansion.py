@@ -48,6 +48,9 @@ class Expansion(TravelsAsNumPy):
         """The functions z -> self(z) @ coef."""
         return self.with_coefficients(self.W @ coef, self.b @ coef)
 
+    def __mul__(self, factor: float) -> "Expansion":
+        return self.with_coefficients(factor * self.W, factor * self.b)
+
     def with_coefficients(self, W: np.ndarray, b: np.ndarray) -> "Expansion":
         """Other functions on the same points."""
         return Expansion(self.kernel, self.S, W, b)

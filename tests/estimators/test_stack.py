@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression
 
 from mercer import RBF, KernelClassifier, KernelRegressor, load, save
+from mercer.estimators.stack import ClassShares, logistic, weighed
 from mercer.estimators.trees import FOREST, Trees, grow_trees, leaf_size
-from mercer.learn.stack import weighed
+from mercer.learn.metric import column_scales
 
 QUICK = {"n_rounds": 1, "metric": "diagonal"}
 
@@ -81,6 +83,64 @@ def test_many_classes_get_a_forest(rng):
     assert "trees" in model.stack_
     assert model.score(X[150:], y[150:]) > alone.score(X[150:], y[150:]) + 0.05
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+@pytest.fixture(scope="module")
+def tilted():
+    """Log odds that are linear, and large where few rows are: least squares bends there."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 8)) * np.where(rng.random((900, 1)) < 0.2, 4.0, 1.0)
+    return X, (X @ np.linspace(0.2, 1.2, 8) + rng.logistic(size=900) > 0).astype(int)
+
+
+@pytest.fixture(scope="module")
+def of_classes(tilted):
+    X, y = tilted
+    return KernelClassifier(**QUICK).fit(X[:200], y[:200])
+
+
+def test_classes_get_logistic_regression(tilted, of_classes):
+    X, y = tilted
+    assert of_classes.stack_["linear"] > 0.5
+    assert isinstance(of_classes.others_[0], ClassShares)
+    plain = LogisticRegression().fit(X[:200], y[:200]).score(X[200:], y[200:])
+    assert of_classes.score(X[200:], y[200:]) > plain - 0.015
+    shares = of_classes.feature_importances_
+    assert shares[4:].sum() > 0.6
+    assert_allclose(shares.sum(), 1)
+
+
+def test_a_file_and_a_graph_hold_logistic_regression(tilted, of_classes, tmp_path):
+    ort = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    from mercer.onnx import to_onnx
+
+    X = tilted[0]
+    save(of_classes, tmp_path / "model.mercer")
+    assert_array_equal(
+        load(tmp_path / "model.mercer").predict_proba(X), of_classes.predict_proba(X)
+    )
+    session = ort.InferenceSession(to_onnx(of_classes).SerializeToString())
+    label, found = session.run(None, {session.get_inputs()[0].name: X})
+    assert_array_equal(label, of_classes.predict(X))
+    assert_allclose(found, of_classes.predict_proba(X), atol=1e-6)  # leaves are in single precision
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_logistic_regression_is_that_of_scikit_learn(n_classes, rng):
+    X = rng.normal(size=(300, 3)) @ np.diag([1.0, 10.0, 0.1]) + [0.0, 5.0, 0.0]
+    code = (X[:, 0] + rng.normal(size=300) > 0) + (n_classes > 2) * rng.integers(3, size=300)
+    weights = rng.uniform(0.5, 2, size=300)
+    found = logistic(X, np.eye(n_classes)[code], weights, 1.0)
+    Z = (X - X.mean(axis=0)) * column_scales(X)
+    theirs = LogisticRegression(C=1.0).fit(Z, code, weights).predict_proba(Z)
+    assert_allclose(found(X), theirs, atol=0.02)
+    assert_allclose((found * 0.5)(X), 0.5 * found(X))
+    # A row that stands for three has the shares of their classes.
+    merged = logistic(X, np.full((300, 3), [0.5, 0.0, 0.5]), None, 1.0)(X)
+    assert_allclose(merged, np.full((300, 3), [0.5, 0.0, 0.5]), atol=1e-3)
+    alone = logistic(X, np.full((300, 2), [0.0, 1.0]), None, 1.0)
+    assert_allclose(alone(X), np.full((300, 2), [0.0, 1.0]), atol=1e-12)
 
 
 def test_effects_of_categories_do_not_tell_trees_the_target(rng):

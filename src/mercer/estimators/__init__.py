@@ -12,6 +12,7 @@ if _TYPE_CHECKING:
     from .preimages import preimage
     from .refits import FOLDS
     from .ridge import RidgeEstimator
+    from .stack import ClassShares
     from .trees import Trees, leaf_size
 
 __getattr__ = _door(
@@ -24,6 +25,7 @@ __getattr__ = _door(
         "preimages": "preimage",
         "refits": "FOLDS",
         "ridge": "RidgeEstimator",
+        "stack": "ClassShares",
         "trees": "Trees leaf_size",
     },
 )

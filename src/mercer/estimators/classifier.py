@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
-from scipy.special import logsumexp, softmax
+from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import assert_all_finite
@@ -56,9 +56,10 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     n_rounds : int, default=10
         Largest number of rounds in each stage of the search.
     stack : bool, default=True
-        Where no kernel is given: a linear model and trees (boosted for numbers, a forest for
-        classes) join the learned kernel, with weights by non-negative least squares at rows that
-        none of them has seen; see `stack_`. False: the learned kernel alone.
+        Where no kernel is given: a linear model (least squares, or logistic regression where rows
+        left out are then more likely) and a forest join the learned kernel, with weights by
+        non-negative least squares at rows that none of them has seen; see `stack_`. False: the
+        learned kernel alone.
     solver : {"auto", "direct", "iterative", "landmarks"}, default="auto"
         Of the last fit, as in :class:`mercer.KernelRegressor`.
     memory_limit : int, str or None, default=None
@@ -199,6 +200,13 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         losses, of_shares = (((one - Q) ** 2).sum(axis=1) for Q in (P, shares))
         self._compare([of_shares - losses], counts, False)
         return self
+
+    def _log_loss(self, scores, T, weights):
+        """Mean log loss of scores, with the temperature and the biases that suit them best."""
+        truth = T.argmax(axis=1)
+        temperature, bias = calibrated(scores, truth, weights)
+        logs = log_softmax(scores / temperature + bias, axis=1)
+        return -np.average(logs[np.arange(len(logs)), truth], weights=weights)
 
     def _row_weights(self, labels, sample_weight):
         """The rows' own weights times those of their classes."""

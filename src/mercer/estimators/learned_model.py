@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from ..engine import (
     tiles,
     using,
 )
+from ..expansion import Expansion
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..learn import (
@@ -40,8 +42,6 @@ from ..learn import (
     distinct_rows,
     kept_from_search,
     learn_from,
-    linear_part,
-    weighed,
 )
 from ..rows import Training, check_n_columns, gather, in_pieces, read_whole, rows_at
 from ..solve import (
@@ -58,12 +58,12 @@ from ..tables import (
     encoder_tools,
     given,
 )
-from .refits import FOLDS
 from .searched import check_checkpoint, keep, key_of, recall
+from .stack import linear_part, logistic_part, out_of_fold, weighed
 from .trees import MOST_BOOSTED, grow_trees, trees_bytes
 
-# Parts of the stack. Trees whose squared error is so many times that of the kernel get no weight.
-KERNEL, LINEAR, TREES, HOPELESS = "learned kernel", "linear", "trees", 2.0
+# Parts of the stack.
+KERNEL, LINEAR, TREES = "learned kernel", "linear", "trees"
 # Rows from which on a linear model is tried, and trees.
 FEW_ROWS, LEAST_ROWS = 20, 50
 # A kernel whose large errors, left out, are so many times those of the folds judges itself.
@@ -109,6 +109,7 @@ class LearnedModel(BaseEstimator):
 
     _task = "regression"
     encoder_: TableEncoder | None
+    _log_loss: Any  # of scores, where there are classes
 
     def __init__(
         self,
@@ -294,47 +295,56 @@ class LearnedModel(BaseEstimator):
         unseen_X : the rows with effects of categories that do not know their own targets
         """
         T, errors, place, weights = main
-        X, forest = rows.X, targets.classes is not None or T.shape[1] > MOST_BOOSTED
-        models = {KERNEL: T - errors}
+        X, classes = rows.X, targets.classes is not None
+        known = np.bincount(place, (errors**2).sum(axis=1)) / np.bincount(place)
+        asked = (rows, unseen_X, chosen, known)
+        on_host = is_numpy(X) and X.shape[1] <= MOST_FULL
         solution, linear, slopes = linear_part(rows)
-        models[LINEAR] = T - left_out(solution, linear)
+        models = {KERNEL: T - errors, LINEAR: T - left_out(solution, linear)}
+        learners: dict[str, Any] = {LINEAR: lambda *_: linear}
+        forest = classes or T.shape[1] > MOST_BOOSTED
         needed = trees_bytes(rows.n, X.shape[1], T.shape[1], forest=forest)
-        grows = rows.n >= LEAST_ROWS and X.shape[1] <= MOST_FULL and needed <= current().limit(X)
-        if is_numpy(X) and grows:
-            known = np.bincount(place, (errors**2).sum(axis=1)) / np.bincount(place)
-            found = _by_trees(rows, unseen_X, chosen, known, forest)
-            models |= {} if found is None else {TREES: found[place]}
+        if on_host and rows.n >= LEAST_ROWS and needed <= current().limit(X):
+            grow = partial(grow_trees, forest=forest)
+            if (found := out_of_fold(*asked, grow)) is not None:
+                models[TREES], learners[TREES] = found[place], grow
         if not all(np.isfinite(values).all() for values in models.values()):
             return errors
         # Copies of a row count as one row of their weight, however they are written.
         total = np.bincount(place, weights)
+        centre = np.average(T, axis=0, weights=weights)
 
         def merged(values):
             sums = [np.bincount(place, weights * column) / total for column in values.T]
             return np.stack(sums, axis=1)
 
-        of_rows = [merged(values) for values in models.values()]
-        w, own = weighed(merged(T), of_rows, total)
-        centre = np.average(T, axis=0, weights=weights)
-        predicted = centre + sum(
-            own[place, c, None] * (values - centre) for c, values in enumerate(models.values())
-        )
+        def combined(models):
+            w, own = weighed(merged(T), [merged(values) for values in models.values()], total)
+            return w, centre + sum(
+                own[place, c, None] * (values - centre) for c, values in enumerate(models.values())
+            )
+
+        w, predicted = combined(models)
+        if classes and on_host and (logistic := logistic_part(*asked)) is not None:
+            # Squares prefer probabilities to scores; the likelihood, after calibration, does not.
+            other = combined(models | {LINEAR: logistic[1][place]})
+            if self._log_loss(other[1], T, weights) < self._log_loss(predicted, T, weights):
+                (w, predicted), learners[LINEAR] = other, logistic[0]
         if not w.any():  # nothing is known of these rows, and `fit` says so
             return errors
         self.stack_ = {name: float(c) for name, c in zip(models, w) if c > 0}
-        parts, shares = [], w[0] * self._shares
         mean = np.average(targets.columns, axis=0, weights=targets.weights)
         self.intercept_ = self.intercept_ * w[0] + on_device_of((1 - w.sum()) * mean, rows.X)
         self.dual_coef_ = self.dual_coef_ * w[0]
         if self.error_norms_ is not None:
             self.error_norms_ = self.error_norms_ * w[0]
-        if LINEAR in self.stack_:
-            shares = shares + w[1] * slopes / (slopes.sum() or 1.0)
-            parts.append(linear @ on_device_of(w[1] * np.eye(T.shape[1]), linear.W))
-        if TREES in self.stack_:
-            trees = grow_trees(X, as_numpy(rows.T), rows.weights, forest=forest)
-            shares = shares + w[2] * trees.importances / (trees.importances.sum() or 1.0)
-            parts.append(trees * w[2])
+        parts, shares = [], w[0] * self._shares
+        for name, learn in learners.items():
+            if weight := self.stack_.get(name):
+                part = learn(X, as_numpy(rows.T), rows.weights)
+                own = slopes if isinstance(part, Expansion) else part.importances
+                shares = shares + weight * own / (own.sum() or 1.0)
+                parts.append(part * weight)
         self.others_, self._shares = parts, shares / w.sum()
         return T - predicted
 
@@ -609,30 +619,6 @@ class LearnedModel(BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def _by_trees(rows, unseen_X, chosen, known, forest):
-    """Predictions of some rows by trees that have not seen them; None where they are hopeless.
-
-    Trees grow on effects that all rows of a category share. Those without a row's own target are
-    for the rows that are asked alone: among the rows of a category they tell the target.
-
-    known : mean squared errors of these rows by the learned kernel
-    """
-    n, T, X = rows.n, as_numpy(rows.T), rows.X
-    weights = np.ones(n) if rows.weights is None else as_numpy(rows.weights)
-    folds = 1 if 4 * len(chosen) <= n else FOLDS
-    part = np.random.default_rng(0).permutation(len(chosen)) % folds
-    found = np.zeros((len(chosen), T.shape[1]))
-    for i in range(folds):
-        new = chosen[part == i]
-        others = np.setdiff1d(np.arange(n), new)
-        grown = grow_trees(X[others], T[others], weights[others], forest=forest)
-        found[part == i] = grown(unseen_X[new])
-        error = ((found[part == i] - T[new]) ** 2).sum(axis=1).mean()
-        if i == 0 and error > HOPELESS * known[part == 0].mean():
-            return None
-    return found
 
 
 def _large(errors):

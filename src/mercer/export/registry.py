@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 # Imported for their classes, which are found by themselves.
 from .. import fit, learn, solve  # noqa: F401
 from ..engine import TravelsAsNumPy
-from ..estimators import Trees, preimage  # noqa: F401
+from ..estimators import ClassShares, Trees, preimage  # noqa: F401
 from ..kernels import Kernel
 from .allowed import SKLEARN
 

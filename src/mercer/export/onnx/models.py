@@ -28,7 +28,7 @@ from ... import (
     RKHSFunction,
 )
 from ...engine import as_host, solve_triangular
-from ...estimators import RidgeEstimator, Trees, linear_coef
+from ...estimators import ClassShares, RidgeEstimator, Trees, linear_coef
 from ...feature_map import LinearOnMap
 from ...kernels import GramColumns
 from ...space import Corrected, Fourier, Landmarks, OwnFeatures
@@ -176,8 +176,14 @@ def _learned(model, X):
     K = _value_tensor(model.kernel_, Z, _fixed(model.points_))
     f = K @ _as_double(model.dual_coef_) + np.atleast_1d(_as_double(model.intercept_))[None, :]
     for part in model.others_:
-        f = f + (_sum_of_leaves(part, Z) if isinstance(part, Trees) else _expanded(part, Z))
+        forms = {Trees: _sum_of_leaves, ClassShares: _class_shares}
+        f = f + forms.get(type(part), _expanded)(part, Z)
     return f
+
+
+def _class_shares(part, X):
+    decision = X @ _as_double(part.coef) + _as_double(part.b)[None, :]
+    return _probabilities(decision, False) * part.weight
 
 
 def _sum_of_leaves(trees, X):

@@ -1,0 +1,172 @@
+"""The stack: predictions of several models, weighed by non-negative least squares.
+
+Each row is predicted by models that have not seen it (MATH.md section 13). With deviations from the
+mean, weights that sum to less than one pull predictions towards it: where no model knows anything,
+none of them counts.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+from scipy.special import softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from ..engine import TravelsAsNumPy, as_numpy, on_device_of
+from ..expansion import Expansion
+from ..kernels import Linear, Projected
+from ..learn import Observations, column_scales
+from ..solve import RidgeSolution, solve_ridge
+from .refits import FOLDS
+
+# Weights below this are left out.
+LEAST = 0.05
+# Parts of the rows: the weights of the others predict each, so that errors are not flattered.
+PARTS = 5
+# Models whose squared error is so many times that of the kernel get no weight.
+HOPELESS = 2.0
+# C of logistic regression, from which on it grows while rows left out are predicted better; rows of
+# it, at most, and steps; and the score of a class that it has not seen.
+SMALLEST_C, LARGEST_C, LOGISTIC_ROWS, STEPS, UNSEEN = 0.01, 1000.0, 5000, 100, -1e3
+
+
+def weighed(
+    T: np.ndarray, predicted: list[np.ndarray], weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(one weight per model, for each row the weights from other rows).
+
+    The model is mean + sum_c w_c (f_c - mean).
+    """
+    mean = np.average(T, axis=0, weights=weights)
+    P = np.stack(predicted) - mean
+    part = np.random.default_rng(0).permutation(len(T)) % PARTS
+    own = np.empty((len(T), len(P)))
+    for i in range(PARTS):
+        known = part != i
+        own[~known] = _non_negative(T[known] - mean, P[:, known], weights[known])
+    return _non_negative(T - mean, P, weights), own
+
+
+def linear_part(rows: Observations) -> tuple[RidgeSolution, Expansion, np.ndarray]:
+    """(solution, function, shares of the columns) of ridge on scaled columns.
+
+    The function is an expansion on one point per target.
+    """
+    scales = column_scales(as_numpy(rows.X))
+    kernel = Projected(Linear(), scales).bind(rows.X)
+    solution = solve_ridge(rows.problem(kernel, float(max(1, len(scales)))))
+    f = solution.expansion
+    slope = scales[:, None] * (as_numpy(f.S).T @ as_numpy(f.W))
+    S = on_device_of(np.ascontiguousarray(slope.T), f.S)
+    shares = (scales[:, None] * slope) ** 2
+    one = on_device_of(np.eye(slope.shape[1]), f.W)
+    return solution, Expansion(kernel, S, one, f.b), shares.sum(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassShares(TravelsAsNumPy):
+    """z -> weight softmax(z @ coef + b), one column per class; evaluated by NumPy alone.
+
+    importances : of the columns, not scaled
+    """
+
+    coef: np.ndarray
+    b: np.ndarray
+    importances: np.ndarray
+    weight: float = 1.0
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        return self.weight * softmax(X @ self.coef + self.b, axis=1)
+
+    def __mul__(self, weight: float) -> "ClassShares":
+        return replace(self, weight=weight * self.weight)
+
+
+def logistic(X: np.ndarray, T: np.ndarray, weights: np.ndarray | None, C: float) -> ClassShares:
+    """Logistic regression on scaled columns; a row of T has the shares of the classes there."""
+    some = np.random.default_rng(0).permutation(len(X))[:LOGISTIC_ROWS]
+    scales, centre = column_scales(X), X.mean(axis=0)
+    row, code = np.nonzero(T[some] > 0)
+    counts = T[some][row, code] * (1.0 if weights is None else weights[some][row])
+    coef, b = np.zeros((X.shape[1], T.shape[1])), np.full(T.shape[1], UNSEEN)
+    seen = np.unique(code)
+    if len(seen) == 1:
+        b[seen] = 0.0
+    else:
+        model = LogisticRegression(C=C, max_iter=STEPS, tol=1e-3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # it is judged as it is
+            model.fit(((X[some] - centre) * scales)[row], code, counts)
+        two = len(seen) == 2  # the function of the second class, with the opposite for the first
+        coef[:, seen] = np.vstack([-model.coef_, model.coef_]).T / 2 if two else model.coef_.T
+        b[seen] = np.r_[-model.intercept_, model.intercept_] / 2 if two else model.intercept_
+    importances = (coef**2).sum(axis=1)
+    coef = scales[:, None] * coef
+    return ClassShares(coef, b - centre @ coef, importances)
+
+
+def logistic_part(
+    rows: Observations, unseen_X: np.ndarray, chosen: np.ndarray, known: np.ndarray
+) -> tuple[Callable[..., ClassShares], np.ndarray] | None:
+    """(how it is learned, predictions of some rows without them); None where it is hopeless.
+
+    Arguments as in `out_of_fold`; these predictions also choose the penalty.
+    """
+    T, C, best = as_numpy(rows.T), SMALLEST_C, None
+    while C <= LARGEST_C:
+        learn = partial(logistic, C=C)
+        found = out_of_fold(rows, unseen_X, chosen, known, learn)
+        error = np.inf if found is None else float(((found - T[chosen]) ** 2).sum())
+        if best is not None and error > best[0]:
+            break
+        if found is not None:
+            best = error, learn, found
+        C *= 10
+    return None if best is None else best[1:]
+
+
+def out_of_fold(
+    rows: Observations,
+    unseen_X: np.ndarray,
+    chosen: np.ndarray,
+    known: np.ndarray,
+    learn: Callable[..., Any],
+) -> np.ndarray | None:
+    """Predictions of some rows by functions that have not seen them; None where they are hopeless.
+
+    Functions are learned from effects that all rows of a category share. Those without a row's own
+    target are for the rows that are asked alone: among the rows of a category they tell the target.
+
+    unseen_X : the rows with effects of categories that do not know their own targets
+    known : mean squared errors of these rows by the learned kernel
+    learn : from rows, targets and weights to a function
+    """
+    n, T, X = rows.n, as_numpy(rows.T), rows.X
+    weights = np.ones(n) if rows.weights is None else as_numpy(rows.weights)
+    folds = 1 if 4 * len(chosen) <= n else FOLDS
+    part = np.random.default_rng(0).permutation(len(chosen)) % folds
+    found = np.zeros((len(chosen), T.shape[1]))
+    for i in range(folds):
+        new = chosen[part == i]
+        others = np.setdiff1d(np.arange(n), new)
+        found[part == i] = learn(X[others], T[others], weights[others])(unseen_X[new])
+        error = ((found[part == i] - T[new]) ** 2).sum(axis=1).mean()
+        if i == 0 and error > HOPELESS * known[part == 0].mean():
+            return None
+    return found
+
+
+def _non_negative(T, predicted, weights):
+    root = np.sqrt(weights)[:, None]
+    A = (root * predicted).reshape(len(predicted), -1).T
+    w = nnls(A, (root * T).ravel())[0]
+    kept = w >= LEAST
+    if kept.all() or not kept.any():
+        return w * kept
+    w[kept] = nnls(A[:, kept], (root * T).ravel())[0]
+    return np.where(kept, w, 0.0)
