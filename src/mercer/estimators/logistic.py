@@ -25,9 +25,9 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
 
     Minimises sum_k |f_k|^2 / 2 + sum_i C_i (-log p(y_i | x_i)), p by the logistic function of one f
     for two classes and by softmax for more: what LogisticRegression does, on the features of the
-    kernel. Each step of Newton's method is a weighted ridge problem, and has every solver that
-    KernelRidge has. The duality gap bounds the error of every function at every point, rounding
-    included.
+    kernel. Of two classes each step of Newton's method is a weighted ridge problem, and has every
+    solver that KernelRidge has; of more, iterations solve it for all functions together. The
+    duality gap bounds the error of every function at every point, rounding included.
 
     Parameters
     ----------
@@ -50,7 +50,8 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
     classes_ : array of the labels
     C_ : float
     solver_ : "dual", "primal", "iterative" or "fourier"
-        What solved the ridge problems of Newton's steps: the cheapest, as :func:`mercer.plan` says.
+        What solved Newton's steps: the cheapest, as :func:`mercer.plan` says. Steps of more than
+        two classes are "iterative" or "fourier".
     dual_coef_ : array of shape (n_functions, n_samples)
         C_i (y_i - p_i): one coefficient per row and function.
     intercept_ : array of shape (n_functions,)
