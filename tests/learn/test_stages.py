@@ -78,19 +78,6 @@ def test_families_are_compared_by_exact_errors(target, smooth, rng, monkeypatch)
                 assert stage.beats(new, old) == (mine < (1 - module.GAIN) * theirs)
 
 
-def test_long_lengths_are_shortened_where_that_costs_nothing(smooth, monkeypatch):
-    rows = Observations.of(smooth[0], smooth[1][:, None])
-    stage = module._Stage(rows, np.arange(250), None)
-    long = stage.judged(module.Trial(Matern(1.5, 1000.0), np.eye(5)))
-    search = object.__new__(module._Search)
-    assert long.alpha < module.SMALL_ALPHA
-    assert search._shorter(stage, replace(long, missed=9.0)).kernel == long.kernel
-    monkeypatch.setattr(module, "MISSED", 1.0)
-    found = search._shorter(stage, long)
-    assert found.alpha > 10 * long.alpha
-    assert found.error <= (1 + module.EQUAL) * long.error
-
-
 def test_lengths_tuned_on_few_rows_are_kept_only_where_the_stage_agrees(rng, monkeypatch):
     X = rng.uniform(-1, 1, size=(2000, 3))
     rows = Observations.of(X, np.sin(3 * X[:, :1]) + 0.3 * rng.normal(size=(2000, 1)))

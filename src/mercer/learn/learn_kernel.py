@@ -62,9 +62,6 @@ FIRST_ROWS, CLEARLY = 700, 3.0
 MISSED = 0.3
 # Rows whose exact errors decide between families.
 CHOICE_ROWS = 4000
-# Below this penalty, relative to k(x, x), rounding shows in the last fit: a shorter length with a
-# larger penalty is taken where the squared error grows by no more than this share.
-SMALL_ALPHA, EQUAL = 1e-6, 0.005
 # Rows whose gradients are averaged.
 GRADIENT_ROWS = 4000
 # The first lengths of evidence are sqrt(d) for scaled columns: the median distance over this.
@@ -443,7 +440,7 @@ class _Search:
                 again = not best.close and i + 1 < len(stages) and stages[i + 1][0] == rows
                 if self.free and not again:
                     best = self._families(stage, best) if self.choose_family else best
-                    best = self._with_linear(stage, self._shorter(stage, best))
+                    best = self._with_linear(stage, best)
                     self._record(best, rows, landmarks, bar)
             last = (rows, landmarks)
         assert best is not None
@@ -596,17 +593,6 @@ class _Search:
                 tuned = stage.few or small is stage
                 return found if tuned else self._tuned(stage, found, math.log(1.5))
         return best
-
-    def _shorter(self, stage, best):
-        """A shorter length and a larger penalty, where they are as good: long ones cost digits."""
-        found = best
-        while found.close and found.alpha < SMALL_ALPHA:
-            half = of_length(found.kernel, length_of(found.kernel) / 2)
-            trial = stage.judged(replace(found, kernel=half))
-            if trial.error > (1 + EQUAL) * best.error or trial.alpha <= found.alpha:
-                break
-            found = trial
-        return found
 
     def _with_linear(self, stage, best):
         if best.linear:
