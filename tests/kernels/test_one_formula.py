@@ -29,7 +29,7 @@ from mercer import (
 from mercer.explore.compare.tuning import tunable_widths
 from mercer.kernels.feature_kernels import ObjectKernel
 from mercer.kernels.stationary import Stationary
-from mercer.learn.search import tunable
+from mercer.learn.families import tunable
 
 
 class InverseMultiquadric(Stationary):

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 
 from mercer import RBF, KernelMap, KernelRidge, Laplacian, Linear, Matern, learn_kernel
 from mercer.engine.line_search import line_search
+from mercer.learn.families import tunable, with_weights
 from mercer.learn.metric import column_scales, damped
-from mercer.learn.search import tunable, with_weights
 
 
 @pytest.fixture(scope="module")

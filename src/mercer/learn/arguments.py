@@ -6,8 +6,7 @@ import numpy as np
 
 from ..engine import check_at_least
 from ..kernels import Kernel, as_kernel
-from .families import FIRST_FAMILY
-from .search import with_weights
+from .families import FIRST_FAMILY, with_weights
 from .targets import Targets, checked_numbers
 
 METRICS = ("full", "diagonal", None)

@@ -24,10 +24,9 @@ from ..kernels import points as pts
 from ..solve import LeaveOneOut, jittered_factor, ridge_on_coordinates, solve_ridge
 from .arguments import check_lengths, check_options, first_kernel
 from .evidence import MANY, by_evidence
-from .families import FAMILIES, length_of, of_length, same_family
+from .families import FAMILIES, length_of, of_length, same_family, scaled, tunable
 from .gradients import average_outer_product, gradients_at
 from .learned import LearnedKernel, Round
-from .many_targets import in_few_columns
 from .metric import (
     applied,
     column_scales,
@@ -38,8 +37,7 @@ from .metric import (
 )
 from .observations import Observations
 from .room import EVIDENCE, EXACT, rows_within, stage_landmarks
-from .search import scaled, tunable
-from .targets import Targets, as_generator, host
+from .targets import Targets, as_generator, host, in_few_columns
 
 # Rows and landmarks of each stage of the search. The next stage is entered while it gains; it has
 # more landmarks only where those of the last one missed too much.

@@ -1,17 +1,19 @@
 """Targets as columns of numbers: standardised values, or one column per class."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..engine import as_host, check_classes
+from ..engine import as_host, check_classes, on_device_of
 
 TASKS = ("auto", "regression", "classification")
 # Whole numbers with more values than this are ordered and many: numbers to predict, not classes.
 MOST_CLASSES = 10
 # From so many rows on, more classes than half of them are refused.
 FEW_ROWS = 20
+# Columns of the search: more targets than that are combined into so many.
+MOST_COLUMNS = 50
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,24 @@ class Targets:
         T = self.columns
         mean = np.average(T, axis=0, weights=self.weights)
         return float(np.average((T - mean) ** 2, axis=0, weights=self.weights).sum()) or 1.0
+
+
+def in_few_columns(rows: Any, targets: Targets, rng: np.random.Generator) -> tuple[Any, Targets]:
+    """Rows and targets; random combinations stand for hundreds of targets.
+
+    Ridge is linear in its targets, so the errors of T R are E R where E are those of T. With
+    independent normal entries of variance 1 / s in the s columns of R, the expected sum of squares
+    of E R is that of E: the search compares kernels by it. The same holds for the average outer
+    product of gradients.
+    """
+    t = targets.columns.shape[1]
+    if t <= MOST_COLUMNS:
+        return rows, targets
+    R = rng.spawn(1)[0].normal(size=(t, MOST_COLUMNS)) / MOST_COLUMNS**0.5
+    return (
+        replace(rows, T=rows.T @ on_device_of(R, rows.T)),
+        replace(targets, columns=targets.columns @ R),
+    )
 
 
 def host(y: Any) -> np.ndarray:

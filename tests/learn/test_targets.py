@@ -6,10 +6,9 @@ from numpy.testing import assert_allclose
 
 from mercer import RBF
 from mercer.learn.learned import LearnedKernel
-from mercer.learn.many_targets import MOST_COLUMNS, in_few_columns
 from mercer.learn.metric import applied, congruent
 from mercer.learn.observations import Observations
-from mercer.learn.targets import Targets
+from mercer.learn.targets import MOST_COLUMNS, Targets, in_few_columns
 from mercer.solve.ridge_path import RidgePath
 
 
