@@ -9,7 +9,7 @@ from scipy.special import expit, softmax
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
-from mercer import RBF, KernelMap, Linear
+from mercer import RBF, KernelLogistic, KernelMap, Linear
 from mercer.rows import Training
 from mercer.solve import SOLVERS
 from mercer.solve import newton as logistic
@@ -254,3 +254,11 @@ def test_the_best_intercept_balances_probabilities():
     for share in (1e-6, 0.5, 1 - 1e-6):
         b = best_log_intercept(values, C, share * C.sum())
         assert_allclose(C @ expit(values + b), share * C.sum(), rtol=1e-9)
+
+
+def test_classes_that_are_nearly_certain_are_solved_to_rounding(rng):
+    # Losses of 1e-7 beside weights of 1000: differences of numbers near one would stop at 1e-9.
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 3
+    model = KernelLogistic(kernel=RBF(0.1), class_weight={0: 1000.0, 1: 1e-4, 2: 1e-4}).fit(X, y)
+    assert model.converged_
+    assert model.gap_ < 1e-12

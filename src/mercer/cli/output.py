@@ -102,7 +102,7 @@ def comparison_table(comparison: KernelComparison, width: int):
         mark = "\n(not a kernel)" if is_space and not model.is_kernel else ""
         row["model"] = escape(model.name + mark)
         if scored:
-            score = comparison.shown_score(model)
+            score = comparison.contest.shown(model)
             row |= {comparison.score_name or "": score, "chosen": escape(model.tuned)}
         scores = model.scores
         row |= {n: f"{np.mean(scores[n]):.3f}" if n in scores else "" for n in others}

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit, softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from ..engine import (
@@ -321,11 +321,23 @@ class _Newton:
     def _probabilities(self, F, b):
         return expit(F + b) if self.binary else softmax(F + b, axis=1)
 
+    def _misses(self, P):
+        """Y - P; of several classes without a difference of nearly equal numbers."""
+        if self.binary:
+            return self.T - P
+        own = self.T > 0
+        others = np.where(own, 0.0, P)
+        return np.where(own, others.sum(axis=1, keepdims=True), -others)
+
     def _losses(self, F, b):
         E = F + b
         if self.binary:
             return np.logaddexp(0.0, E)[:, 0] - (self.T * E)[:, 0]
-        return logsumexp(E, axis=1) - np.sum(self.T * E, axis=1)
+        # log sum_c exp(e_c - e_y), exact to the last digits where the class is nearly certain.
+        E = E - np.sum(self.T * E, axis=1, keepdims=True)
+        top = E.max(axis=1)
+        others = np.sum(np.where(self.T > 0, 0.0, np.exp(E - top[:, None])), axis=1)
+        return top + np.log1p(others + np.expm1(-top))
 
     def _loss(self, F, b):
         return float(self.problem.C @ self._losses(F, b))
@@ -347,12 +359,12 @@ class _Newton:
             return np.array([best_log_intercept(F[:, 0], self.problem.C, share)])
         for _ in range(100):
             P = self._probabilities(F, b)
-            slope = np.sum(self.C * (P - self.T), axis=0)
+            slope = -np.sum(self.C * self._misses(P), axis=0)
             CP = self.C * P
             curvature = np.diag(CP.sum(axis=0)) - P.T @ CP
             step = np.linalg.lstsq(curvature, slope, rcond=1e-12)[0]
             before, t = self._loss(F, b), 1.0
-            while t > 1e-6 and self._loss(F, b - t * step) > before * (1 + 1e-15):
+            while t > 1e-6 and self._loss(F, b - t * step) > before * (1 + 1e-12):
                 t /= 2
             b = b - t * step
             if float(np.abs(step).max()) <= 1e-14 * (1 + float(np.abs(b).max())) or t <= 1e-6:
@@ -409,7 +421,7 @@ class _Newton:
     # --- the certificate --------------------------------------------------------------------------
 
     def _dual(self, F, b):
-        return self.C * (self.T - self._probabilities(F, b))
+        return self.C * self._misses(self._probabilities(F, b))
 
     def _certificate(self, A, F, b, size):
         """f against the function of the dual point C (Y - P), whose divergences are all zero."""

@@ -61,9 +61,10 @@ HELD = 2500
 MOST_ROUNDS = 30
 # Rows that predict how many support vectors there are, usual steps of the interior-point method,
 # and landmarks of solver="landmarks".
-JUDGED, USUAL_STEPS, LANDMARKS = 500, 25, 2000
-# Copies of the matrix of a working set: K, libsvm's own in single precision, and tiles.
-COPIES = 2
+JUDGED, USUAL_STEPS, LANDMARKS = 2000, 25, 2000
+# Copies of the matrix of a working set: K, libsvm's own in single precision, and tiles; and rows of
+# the last one for each support vector, as a rule.
+COPIES, LAST_SET = 2, 1.5
 
 
 @dataclass(frozen=True)
@@ -232,7 +233,7 @@ class DualMachine:
 
     def cost(self, problem: MarginProblem) -> Cost:
         n, support = len(problem.y), _predicted_support(problem)
-        m = min(n, MOST_NEAR * support)
+        m = min(n, LAST_SET * support)
         # Kernel values, passes of libsvm over them, a factor of those that are free, all rows.
         seconds = START + m**2 * (VALUE / 2 + 4 * PASS) + (support / 2) ** 3 * OPERATION
         return Cost(seconds + 3 * n * support * VALUE, int(matrix_bytes(int(m), COPIES)))

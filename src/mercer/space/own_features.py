@@ -30,12 +30,13 @@ class OwnFeatures(ClosedSpace):
     """The kernel's own feature map: no landmarks, no training data."""
 
     may_share = True
-    nonzeros: int | None = None  # of the training coordinates, where these are sparse
+    nonzeros: int | None  # of the training coordinates, where these are sparse
 
     def __init__(self, kernel, X):
         self.kernel = kernel
         self.point = rows_of(X, 0, 1)  # rounding depends on its columns
         self.first = features(kernel, self.point)
+        self.nonzeros = None
 
     @property
     def rank(self) -> int:

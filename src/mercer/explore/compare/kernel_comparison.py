@@ -274,7 +274,7 @@ class KernelComparison:
         models: list[Any] = [*self.spaces, *self.baselines]
         for place, model in enumerate(models, 1):
             number = str(place) if place <= len(self.spaces) else ""
-            cells.append((number, model.name, self.shown_score(model), model.tuned))
+            cells.append((number, model.name, self.contest.shown(model), model.tuned))
         left, rows = "<td style='text-align:left'>", []
         for number, *texts in cells:
             name, score, tuned = map(escape, texts)
@@ -285,12 +285,6 @@ class KernelComparison:
             f"<div><p><b>{escape(self.headline)}</b></p><table>{'</tr>'.join(rows)}</tr></table>"
             f"<details><summary>Why</summary><ul>{lines}</ul></details></div>"
         )
-
-    def shown_score(self, model: Scored) -> str:
-        """The score of a kernel or baseline, with its interval."""
-        if model.score is None:
-            return ""
-        return f"{model.score:.3f} ± {self.contest.interval(model):.3f}"
 
     def __repr__(self):
         names = ", ".join(space.name for space in self.spaces)

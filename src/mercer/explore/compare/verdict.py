@@ -111,6 +111,12 @@ class Contest:
     def interval(self, model: Scored) -> float:
         return half_width(model.folds, self.overlap, self.degrees)
 
+    def shown(self, model: Scored) -> str:
+        """The score of a kernel or baseline, with its interval."""
+        if model.score is None:
+            return ""
+        return f"{model.score:.3f} ± {self.interval(model):.3f}"
+
     @property
     def group(self) -> "list[KernelSpace]":
         """The kernels that are not significantly worse than the best, best first."""
