@@ -275,13 +275,13 @@ def cholesky_in_place(
                 columns = slice(j, j + block)
                 C[rows, columns] -= C[rows, a:b] @ C[columns, a:b].T
             C[rows, rows] -= np.tril(C[rows, a:b] @ C[rows, a:b].T)
-    return lower_triangle(C, block) if clean else C
+    return lower_triangle(C) if clean else C
 
 
-def lower_triangle(C: np.ndarray, block: int = BLOCK) -> np.ndarray:
-    """C with zeros above the diagonal, in place."""
-    for a in range(0, len(C), block):
-        b = min(a + block, len(C))
+def lower_triangle(C: np.ndarray) -> np.ndarray:
+    """C with zeros above the diagonal, in place; little of it at a time, which stays in the cache."""
+    for a in range(0, len(C), 128):
+        b = min(a + 128, len(C))
         C[a:b, a:b] = np.tril(C[a:b, a:b])
         C[a:b, b:] = 0
     return C
