@@ -279,7 +279,7 @@ def cholesky_in_place(
 
 
 def lower_triangle(C: np.ndarray) -> np.ndarray:
-    """C with zeros above the diagonal, in place; little of it at a time, which stays in the cache."""
+    """C with zeros above the diagonal, in place, a part that fits the cache at a time."""
     for a in range(0, len(C), 128):
         b = min(a + 128, len(C))
         C[a:b, a:b] = np.tril(C[a:b, a:b])
