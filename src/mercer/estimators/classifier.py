@@ -212,7 +212,12 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         """The rows' own weights times those of their classes."""
         if self.class_weight is None:
             return sample_weight
-        of_class = compute_sample_weight(self.class_weight, labels)
+        given = self.class_weight
+        if not isinstance(given, Mapping) and not (isinstance(given, str) and given == "balanced"):
+            raise ValueError(
+                f"class_weight must be None, 'balanced' or a dictionary, got {given!r}."
+            )
+        of_class = compute_sample_weight(given, labels)
         own = pts.row_weights(sample_weight, len(labels))
         return of_class if own is None else of_class * own
 

@@ -218,7 +218,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     def _begin(self, X, y, caller, params):
         """The rows, and what is passed on to the estimator."""
-        if not hasattr(self.estimator, "fit"):
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise TypeError(
                 f"estimator must be a scikit-learn estimator, got {type(self.estimator).__name__} "
                 f"{self.estimator!r}: Kernelized(LogisticRegression(), kernel='rbf')."

@@ -144,9 +144,12 @@ def test_the_page_needs_its_token(explorer):
 
 def test_it_listens_on_this_machine_alone(explorer):
     port = int(explorer.url.split(":")[2].split("/")[0])
+    process = psutil.Process()
+    # psutil before 6 calls it otherwise.
+    listed = getattr(process, "net_connections", None) or process.connections
     listening = [
         connection.laddr.ip
-        for connection in psutil.Process().net_connections(kind="inet")
+        for connection in listed(kind="inet")
         if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
     ]
     assert listening == ["127.0.0.1"]
