@@ -1,5 +1,7 @@
 """Check every link of the built site that needs no network: files, pages, anchors, images.
 
+And the alternative texts of the gallery: a figure without a title is called by its file's name.
+
 python docs/check_links.py docs/_build/html
 """
 
@@ -14,7 +16,7 @@ class Page(HTMLParser):
 
     def __init__(self, path):
         super().__init__()
-        self.links, self.anchors = [], set()
+        self.links, self.anchors, self.untitled = [], set(), []
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attributes):
@@ -25,6 +27,8 @@ class Page(HTMLParser):
         if given.get("srcset"):
             self.links += [part.split()[0] for part in given["srcset"].split(",")]
         self.anchors |= {given.get("id"), given.get("name")}
+        if tag == "img" and (given.get("alt") or "").startswith("plot "):
+            self.untitled.append(given["alt"])
 
 
 def broken(root):
@@ -32,6 +36,8 @@ def broken(root):
         path: Page(path) for path in sorted(root.rglob("*.html")) if "_static" not in path.parts
     }
     for path, page in pages.items():
+        for name in page.untitled:
+            yield f"{path.relative_to(root)}: the figure called '{name}' has no title"
         for link in page.links:
             url = urlsplit(link)
             if url.scheme or url.netloc:

@@ -35,7 +35,8 @@ rows = {
 # one (a few are negative). So it looks like a digit, but sometimes like the wrong one, if the noise
 # has hidden the right one.
 
-fig, axes = plt.subplots(4, 10, figsize=(9, 3.8))
+fig, axes = plt.subplots(4, 10, figsize=(9, 4))
+fig.suptitle("ten digits: original, with noise, and two ways to remove it")
 for line, (name, images) in zip(axes, rows.items()):
     for ax, image in zip(line, images):
         ax.imshow(image.reshape(8, 8), cmap="gray_r", vmin=0, vmax=1)

@@ -56,6 +56,6 @@ for r in ranks:
     Phi = Nystroem(gamma=3.0, n_components=r, random_state=1).fit_transform(X)
     errors.append(1 - (Phi**2).sum() / len(X))
 ax.semilogy(ranks, errors, "x--", ms=5, color="grey", lw=0.8, label="scikit-learn Nystroem")
-ax.set(xlabel="landmarks", ylabel="relative trace error")
+ax.set(xlabel="landmarks", ylabel="relative trace error", title="what the map misses")
 ax.legend()
 plt.show()

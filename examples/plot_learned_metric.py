@@ -20,7 +20,9 @@ print(learned)
 # %%
 # The error falls from step to step, and in the end only two columns matter.
 
-learned.plot()
+errors, shares = learned.plot()
+errors.set(title="the error of each step")
+shares.set(title="the columns that matter")
 plt.show()
 
 # %%
@@ -31,9 +33,9 @@ direction = X @ learned.directions[:, 0]
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.8), sharey=True, layout="constrained")
 for axis, values, name in (
     (axes[0], X[:, 0], "column 0"),
-    (axes[1], direction, "learned direction"),
+    (axes[1], direction, "the learned direction"),
 ):
     axis.scatter(values, y, s=12, color="#0072B2")
-    axis.set(xlabel=name)
+    axis.set(xlabel=name, title=f"the target against {name}")
 axes[0].set(ylabel="target")
 plt.show()

@@ -91,5 +91,5 @@ fig, ax = plt.subplots(figsize=(5, 3.4))
 ax.scatter(*P.T, color="#0072B2")
 for name, (x, y) in zip(cities, P):
     ax.annotate(name, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=9)
-ax.set(aspect="equal", xlabel="km", ylabel="km", xlim=(-2000, 1700))
+ax.set(aspect="equal", xlabel="km", ylabel="km", xlim=(-2000, 1700), title="from road distances")
 plt.show()

@@ -62,8 +62,9 @@ def test_every_line_runs(lesson, monkeypatch, capsys):
     shown = []
     monkeypatch.setattr(plt, "show", lambda: shown.append(plt.get_fignums()))
     runpy.run_path(str(lesson))
-    plt.close("all")
     assert [len(figures) for figures in shown] == [1]
+    assert any(ax.get_title() for ax in plt.gcf().axes)  # the page's alternative text
+    plt.close("all")
     assert capsys.readouterr().out.count("\n") >= 3
 
 

@@ -7,19 +7,19 @@ into which points can be moved, :math:`x \mapsto \varphi(x)`, such that
 
 .. math:: k(x, z) = \langle \varphi(x), \varphi(z) \rangle .
 
-Lines, projections, distances and least squares need nothing but inner products. So whatever can be
-done with vectors can be done with kernels, and a straight line in the space of a kernel can be a
-circle in the data.
+Lines, projections, distances and least squares need nothing but inner products. So all of these
+can be done with kernels, and a straight line in the space of a kernel can be a circle in the data.
 
 The statement
 -------------
-**A symmetric function is a kernel if and only if all its kernel matrices are positive
-semi-definite:** for all points :math:`x_1, \dots, x_n` and numbers :math:`a_i`,
-:math:`a^T K a = \sum_{i,j} a_i a_j k(x_i, x_j) \ge 0` (Moore and Aronszajn).
+**A symmetric function** :math:`k` **is a kernel if and only if all its kernel matrices**
+:math:`K = (k(x_i, x_j))_{ij}` **are positive semi-definite:** for all points :math:`x_1, \dots,
+x_n` and numbers :math:`a_i`, :math:`a^T K a = \sum_{i,j} a_i a_j k(x_i, x_j) \ge 0` (Moore and
+Aronszajn).
 
 *Proof.* Kernels have this property, because :math:`a^T K a = \|\sum_i a_i \varphi(x_i)\|^2`.
 Conversely, take all functions :math:`f = \sum_i a_i k(x_i, \cdot)`, and for
-:math:`g = \sum_j b_j k(y_j, \cdot)` put
+:math:`g = \sum_j b_j k(y_j, \cdot)` define
 
 .. math::
 
@@ -29,11 +29,16 @@ The second and third form show that the value does not depend on how :math:`f` a
 written. By assumption :math:`\langle f, f \rangle \ge 0`. With :math:`g = k(z, \cdot)` we read
 :math:`\langle f, k(z, \cdot) \rangle = f(z)`, so by Cauchy-Schwarz
 :math:`f(z)^2 \le \langle f, f \rangle \, k(z, z)`: only :math:`f = 0` has length 0. This is an
-inner product, and :math:`\varphi(z) = k(z, \cdot)` is the map; completing the space makes it a
-Hilbert space. ∎
+inner product, and :math:`\varphi(z) = k(z, \cdot)` is the map: :math:`\langle \varphi(x),
+\varphi(z) \rangle = k(x, z)`. (With the limits of its sequences added, the space is a Hilbert
+space.) ∎
+
+So the points of this space are functions on the data. It is called the *reproducing kernel Hilbert
+space* (RKHS) of the kernel, and lesson 8 uses it again.
 
 One sample can *refute* a similarity: a vector :math:`a` with :math:`a^T K a < 0` is a **witness**.
-No sample can prove it, because the next one might refute it. Proofs come from construction.
+No sample can prove that a similarity is a kernel, because the next sample might refute it. Proofs
+come from the way a kernel is built.
 
 Ten lines of NumPy
 ------------------
@@ -57,8 +62,8 @@ for name, K in zip(["exp(-|x - z|^2)", "tanh(x.z - 1)", "1 - |x - z|^2"], candid
 #
 # In mercer
 # ---------
-# Kernels remember how they were built, so they know that they are valid; everything else is tested
-# on your data.
+# Kernels remember how they were built, so they know whether they are valid. A similarity without
+# such a proof is tested on your data.
 
 from mercer import RBF, Linear, OnColumns, Polynomial, Sigmoid, check_mercer
 
@@ -71,8 +76,8 @@ except TypeError as reason:
     print(reason)
 
 # %%
-# Ten rules make new kernels from old ones ([KERNELS]), and each says what happens to the
-# coordinates:
+# Ten rules make new kernels from old ones ([KERNELS]). Each of them also says what happens to the
+# map :math:`\varphi`:
 #
 # .. list-table::
 #    :header-rows: 1
@@ -156,8 +161,8 @@ right.title.set_y(0.95)
 plt.show()
 
 # %%
-# Move it yourself: two half moons of 20 points each, the kernel matrix and its eigenvalues. Orange
-# is negative.
+# Move the slider. It shows the kernel matrix of two half moons, 20 points each, and its
+# eigenvalues. Negative values are orange.
 #
 # .. slider:: gram spectrum
 #    :kernels: rbf polynomial sigmoid distance

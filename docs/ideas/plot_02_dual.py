@@ -4,15 +4,16 @@ r"""
 
 Least squares in a feature space has one unknown per feature. For a polynomial of degree 9 on 784
 pixels there are about :math:`3 \cdot 10^{20}` features, for a Gaussian kernel infinitely many. Yet
-there are only :math:`n` samples. The **kernel trick** finds the solution with :math:`n` unknowns
-and never computes a feature.
+there are only :math:`n` samples. The **kernel trick** rewrites the problem until the features
+occur in inner products only, and puts :math:`k(x, z)` in their place. The problem then has
+:math:`n` unknowns, and no feature is ever computed.
 
 The statement
 -------------
-**Representer theorem.** Let a loss depend on :math:`w` through the values
-:math:`w \cdot \varphi(x_i)` at the training points only, and let the penalty be an increasing
-function of :math:`|w|`. Then if there is a minimiser, there is one of the form
-:math:`w = \sum_i a_i \varphi(x_i)`, and it predicts with the kernel alone:
+**Representer theorem.** Let a loss depend on the weights :math:`w` only through the values
+:math:`w \cdot \varphi(x_i)` at the training points, and add a penalty that increases with
+:math:`|w|`. **If there is a minimiser, there is one of the form**
+:math:`w = \sum_i a_i \varphi(x_i)`, **and it predicts with the kernel alone:**
 
 .. math:: f(z) = w \cdot \varphi(z) = \sum_i a_i\, k(x_i, z) .
 
@@ -20,8 +21,9 @@ function of :math:`|w|`. Then if there is a minimiser, there is one of the form
 :math:`\varphi(x_i)` and the rest. The rest is orthogonal to every :math:`\varphi(x_i)`, so without
 it the loss is the same and :math:`|w|` is not larger. ∎
 
-For the squared loss with penalty :math:`\lambda |w|^2` (ridge regression) the coefficients have a
-formula. Let :math:`\Phi` have the rows :math:`\varphi(x_i)`. Since :math:`(\Phi^T \Phi + \lambda
+Ridge regression has the squared loss :math:`\sum_i (t_i - w \cdot \varphi(x_i))^2` for targets
+:math:`t_i`, and the penalty :math:`\lambda |w|^2`. Here the coefficients have a formula. Let the
+rows of :math:`\Phi` be the :math:`\varphi(x_i)`. Since :math:`(\Phi^T \Phi + \lambda
 I) \Phi^T = \Phi^T (\Phi \Phi^T + \lambda I)`, the solution is
 
 .. math::
@@ -57,8 +59,8 @@ print(f"predictions differ by {np.abs(features(Z) @ w - (Z @ X.T + 1) ** 2 @ a).
 # %%
 # In mercer
 # ---------
-# ``form`` names the side that is solved; left to itself, :class:`~mercer.KernelRidge` takes the
-# cheaper one.
+# ``form`` says which of the two problems is solved. Without it, :class:`~mercer.KernelRidge` takes
+# the cheaper one. (Its ``alpha`` is :math:`\lambda`.)
 
 from mercer import RBF, KernelRidge, Polynomial
 
@@ -70,8 +72,9 @@ for form in ("primal", "dual"):
 # %%
 # The picture
 # -----------
-# What the theorem says, drawn: the fit (thick) is a sum of bumps :math:`a_i k(x_i, \cdot)`, one
-# per training point. Each bump may be up or down, and high or low; nothing else is needed.
+# The picture shows what the theorem says: the fit (thick line) is a sum of bumps
+# :math:`a_i k(x_i, \cdot)`, one per training point. Their heights :math:`a_i`, positive or
+# negative, are all that is learned.
 
 import matplotlib.pyplot as plt
 
@@ -86,7 +89,7 @@ for i, bump in enumerate(bumps.T):
     ax.fill_between(line[:, 0], 0, bump, color="C0", alpha=0.2, label=label)
 ax.plot(line, bumps.sum(axis=1), color="C0", lw=2.5, label="their sum: the fit")
 ax.plot(x, y, "o", color="C1", label="data")
-ax.set(xlabel="z", xlim=(-1, 11))
+ax.set(xlabel="z", xlim=(-1, 11), title="a fit is a sum of kernels at the training points")
 ax.legend(ncols=3, loc="upper center", frameon=False)
 ax.set_ylim(top=1.9)
 plt.show()
@@ -94,15 +97,15 @@ plt.show()
 # %%
 # Exercise
 # --------
-# Use the trick once yourself. A point belongs to the class whose mean in feature space is nearest.
-# Write :math:`|\varphi(z) - m|^2` for a class mean :math:`m = \frac1n \sum_i \varphi(x_i)` with
-# kernel values only.
+# Use the trick yourself. A simple classifier gives a point the class whose mean in feature space is
+# nearest. For a class mean :math:`m = \frac1n \sum_i \varphi(x_i)`, write
+# :math:`|\varphi(z) - m|^2` with kernel values only.
 #
 # Solution
 # --------
 # Multiply out: :math:`k(z, z) - \frac2n \sum_i k(x_i, z) + \frac1{n^2} \sum_{i,j} k(x_i, x_j)`.
-# The first term is the same for all classes. The next lesson gets the same answer with coordinates
-# instead of algebra:
+# The first term is the same for all classes. The next lessons get the same answer without algebra,
+# by :class:`~mercer.Kernelized`, which runs the ordinary classifier on coordinates:
 
 from sklearn.datasets import make_moons
 from sklearn.neighbors import NearestCentroid
@@ -125,7 +128,7 @@ print(f"the same class for all {len(Z)} points")
 # %%
 # In the sources
 # --------------
-# [KERNELS] (2) to (8) is ridge regression in this way: (3) is :math:`w = \Phi^T a`, (7) the
+# [KERNELS] (2) to (8) derives ridge regression in this way: (3) is :math:`w = \Phi^T a`, (7) the
 # formula for :math:`a`, (8) the prediction. Errata: after (8), what may be infinite is the
 # dimension of :math:`\varphi(x)`, not that of :math:`x`; and the dual is cheaper only where there
 # are more features than samples.

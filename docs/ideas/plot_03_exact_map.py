@@ -4,9 +4,13 @@ r"""
 
 The kernel trick has a price: every algorithm must be rewritten until only inner products are left.
 This lesson is the alternative. The space of a Gaussian kernel has infinitely many dimensions, but
-:math:`n` training points span at most :math:`n` of them, and a new point meets the training points
-only through its shadow in that span. So finitely many coordinates reproduce the kernel **exactly**
-wherever a training point is involved.
+:math:`n` training points span at most :math:`n` of them. The inner product of a new point with a
+training point depends only on the projection of the new point onto that span. So finitely many
+coordinates reproduce the kernel **exactly** wherever a training point is involved.
+
+From here on there are two maps. :math:`\psi(x)` is the image of :math:`x` in the kernel's own
+space (:math:`\varphi` in lessons 1 and 2), which we cannot store. :math:`\varphi(x)` is a row of
+numbers, which we can.
 
 The statement
 -------------
@@ -17,21 +21,29 @@ least-squares solution of :math:`F \varphi = k_z`. **Then for every training poi
 
 .. math:: \varphi(x_i) \cdot \varphi(z) = k(x_i, z) .
 
-*Proof.* If :math:`K a = 0`, then :math:`|\sum_i a_i \psi(x_i)|^2 = a^T K a = 0` in the kernel's
-own space, so :math:`\sum_i a_i \psi(x_i) = 0` and :math:`a \cdot k_z = 0`. Hence :math:`k_z` is
+*Proof.* If :math:`K a = 0`, then :math:`|\sum_i a_i \psi(x_i)|^2 = a^T K a = 0`, so
+:math:`\sum_i a_i \psi(x_i) = 0`, and :math:`a \cdot k_z = \langle \sum_i a_i \psi(x_i), \psi(z)
+\rangle = 0`. Hence :math:`k_z` is
 orthogonal to the null space of :math:`K`: it lies in the range of :math:`K`, which is that of
 :math:`F`. So the equation :math:`F \varphi(z) = k_z` is *solved*, not approximated. For
 :math:`z = x_i` the right side is :math:`F F_i`, with the :math:`i`-th row :math:`F_i` of
 :math:`F`, and the solution is :math:`\varphi(x_i) = F_i`. The :math:`i`-th line of
 :math:`F \varphi(z) = k_z` is the claim. ∎
 
-:math:`\varphi(z)` is the projection of the image of :math:`z` onto the span. What the span does
-not see has the squared length :math:`\rho^2(z) = k(z, z) - |\varphi(z)|^2 \ge 0`, the
-**residual**: 0 at training points, and :math:`k(z, z)` far from all of them.
+**The numbers** :math:`\varphi(z)` **are the coordinates of the projection of** :math:`\psi(z)`
+**onto the span of the training images.** To see it, let :math:`W = (F^{+})^T`, and take the vectors
+:math:`e_c = \sum_i W_{ic}\, \psi(x_i)` of the span. Their inner products are
+:math:`W^T K W = F^{+} F F^T (F^{+})^T = I`. So these :math:`r` vectors are an orthonormal basis of
+the span, which has :math:`r` dimensions, and :math:`\langle e_c, \psi(z) \rangle = (F^{+} k_z)_c =
+\varphi(z)_c`. By Pythagoras, the rest of
+:math:`\psi(z)` has the squared length :math:`\rho^2(z) = k(z, z) - |\varphi(z)|^2 \ge 0`, the
+**residual**. It is 0 at training points. For a kernel that falls off with the distance, it is
+nearly :math:`k(z, z)` far from all of them.
 
 Ten lines of NumPy
 ------------------
-Two factors of the same matrix, and new points.
+Two factors of one matrix give two maps. Both reproduce the kernel between training points and new
+points.
 """
 
 import numpy as np
@@ -60,12 +72,12 @@ for name, F in factors.items():
 # closed     the kernel's own map      no training points; exact for two new points as well
 # =========  ========================  =======================================================
 #
-# The first two differ by a rotation, and the third is the same picture placed in :math:`n`
-# dimensions, all lengths unchanged. The closed map is not a rotation of them: it has the
-# coordinates of the kernel's own space, whatever the data, and only its projection onto the span
-# of the training points is one. Cholesky is the default because it needs :math:`n r^2` operations
-# instead of about :math:`9 n^3`, and because it compares a new point with :math:`r` landmarks
-# instead of :math:`n` points.
+# The first two differ by a rotation (or a reflection). The third puts the same points into
+# :math:`n` dimensions, with all lengths and angles unchanged. The closed map is not a rotation of
+# them: its coordinates are those of the kernel's own space and do not depend on the data; projected
+# onto the span of the training points, it would be one. Cholesky is the default because it needs
+# :math:`n r^2` operations instead of about :math:`9 n^3`, and because it compares a new point with
+# :math:`r` *landmarks* (the pivots :math:`S`) instead of :math:`n` points.
 
 from mercer import RBF, KernelMap
 
@@ -82,8 +94,8 @@ for basis, fitted in maps.items():
 # %%
 # The picture
 # -----------
-# Five coordinates of each basis as functions of :math:`z`; the marks are training points.
-# Symmetric coordinates are bumps, one for each training point. Eigen coordinates are waves,
+# The lines are five coordinates of each basis, as functions of :math:`z`; the marks are training
+# points. Symmetric coordinates are bumps, one for each training point. Eigen coordinates are waves,
 # ordered by how much they explain. Cholesky coordinates are added point by point: each is 0 at the
 # landmarks of those before it.
 
@@ -98,21 +110,22 @@ for ax, (basis, fitted) in zip(axes, maps.items()):
 plt.show()
 
 # %%
-# Move it: with a small gamma few coordinates are enough, with a large one each point needs its
-# own, and the residual (grey) fills the plane between them.
+# Move the slider: with a small gamma few coordinates are enough. With a large one each point needs
+# its own, and the residual (grey) fills the plane between the points.
 #
 # .. slider:: gram spectrum map residual
 #
 # Exercise
 # --------
-# [EXACT] proves the theorem with :math:`K^{-1}`. Give every training point twice, so that
+# [EXACT] proves the theorem with :math:`K^{-1}`. Let every training point occur twice, so that
 # :math:`K` has no inverse. Which of the maps above still work, and how many coordinates do they
 # need?
 #
 # Solution
 # --------
-# The proof above never inverts :math:`K`. A factor of full column rank has 12 columns, as before.
-# The symmetric basis keeps one per point, 24, with the same inner products.
+# All of them work, since the proof above never inverts :math:`K`. A factor of full column rank has
+# 12 columns, as before. The symmetric basis has one coordinate per point, 24, with the same inner
+# products.
 
 twice = np.vstack([X, X])
 assert np.linalg.matrix_rank(kernel(twice)) == 12
@@ -128,8 +141,9 @@ for basis in maps:
 # [EXACT] Theorem 1 and (4); [NPT] Lemma 1, Theorem 2, Corollary 3; Lemma 5 is the residual.
 # Errata:
 #
-# - [EXACT] (9) should read :math:`\psi(z) = \varphi(z) - M`.
+# - [EXACT] (9) should read :math:`\psi(z) = \varphi(z) - M`; there :math:`\psi` is the centred map.
 # - [NPT] footnote 3: Cholesky's factor is unique, and :math:`V` a square rotation, only if
 #   :math:`K` is invertible. "0 is not in P" of section III-A is wrong: P is a linear span.
-# - Whitened with all points, Nyström's approximation and the empirical kernel map are this map
-#   too; what is proved here is that they are then exact.
+#
+# The map has other names. The Nyström approximation with all points, and the whitened empirical
+# kernel map, are this map; the theorem says that they are exact.

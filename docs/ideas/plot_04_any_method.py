@@ -8,28 +8,30 @@ With coordinates nothing has to be rewritten. Fit any method on :math:`\varphi(X
 
 The statement
 -------------
-**If a method does not depend on the axes, that is, if neither rotating all points nor adding a
-coordinate that is 0 everywhere changes its answer, then its answer depends on inner products
-only.** So it is the same in the coordinates of lesson 3 and in the kernel's own space.
+We say that a method does not depend on the axes if its answer stays the same when all points are
+rotated or reflected, and when a coordinate is added that is 0 everywhere. **If a method does not
+depend on the axes, its answer depends on inner products only.** So the answer is the same in the
+coordinates of lesson 3 and in the kernel's own space.
 
-*Proof.* Let :math:`\Phi` and :math:`\Psi` be two sets of points with the same inner products,
-:math:`\Phi \Phi^T = \Psi \Psi^T`; fill the shorter rows with zeros. Then
+*Proof.* Let the rows of :math:`\Phi` and of :math:`\Psi` be two sets of points with the same inner
+products, :math:`\Phi \Phi^T = \Psi \Psi^T`. Fill the shorter rows with zeros. Then
 :math:`|\sum_i a_i \Phi_i| = |\sum_i a_i \Psi_i|` for all :math:`a`, so sending :math:`\Phi_i` to
 :math:`\Psi_i` defines a linear map between their spans that keeps lengths. It can be extended to a
-rotation :math:`Q` of the whole space, and :math:`\Psi = \Phi Q`. The method gives both the same
-answer. ∎
+rotation or reflection :math:`Q` of the whole space, and :math:`\Psi = \Phi Q`. The method gives
+both the same answer. ∎
 
 One caution. The inner products of lesson 3 are exact between a training point and any point.
-Between two *new* points, and for the length of a new point, a residual is missing. Linear
-predictions never need it, and it adds the same amount to all squared distances from a new point to
-training points, so the nearest stays nearest. Methods that need lengths of new points have
-``KernelMap(append_residual=True)``.
+Between two *new* points, and for the length of a new point, the residual is missing. Linear
+predictions do not need it. In the squared distances from a new point to training points the same
+amount is missing from all, so the nearest stays nearest. For methods that need the lengths of new
+points there is ``KernelMap(append_residual=True)``.
 
 Ten lines of NumPy
 ------------------
-The perceptron adds :math:`y_i \varphi(x_i)` to :math:`w` after each mistake. The kernel
-perceptron, the oldest use of the trick, counts the mistakes at each point instead. On coordinates
-the first makes the mistakes of the second.
+The perceptron learns a line :math:`w`: whenever it misclassifies a point, it adds
+:math:`y_i \varphi(x_i)` to :math:`w`. The kernel perceptron, the oldest use of the trick, counts
+the mistakes at each point instead. On coordinates the ordinary perceptron makes the same mistakes
+in the same order.
 """
 
 import numpy as np
@@ -51,8 +53,9 @@ print(f"{len(mistakes[0])} mistakes, the same with the trick: {mistakes[0] == mi
 # In mercer
 # ---------
 # :class:`~mercer.Kernelized` does this for any estimator of scikit-learn. Here it kernelises
-# Huber's robust regression: least squares for small errors, absolute values for large ones, a
-# penalty :math:`|w|^2`. It does not depend on the axes, so this is the kernel version of it.
+# Huber's robust regression. Its loss is the square of small errors and the absolute value of large
+# ones, and its penalty is :math:`|w|^2`. It does not depend on the axes, so the result is its
+# kernel version.
 
 from sklearn.linear_model import HuberRegressor
 
@@ -72,8 +75,8 @@ for name, model in {"ridge": ridge, "Huber": robust}.items():
 # %%
 # The picture
 # -----------
-# Ten of 80 values are wrong by 2 to 4. Kernel ridge follows them; kernel Huber, which nobody had
-# to derive, does not.
+# Ten of 80 values are wrong by 2 to 4. Kernel ridge follows them. Kernel Huber does not, and nobody
+# had to derive it.
 
 import matplotlib.pyplot as plt
 
@@ -82,7 +85,7 @@ ax.plot(line, np.sin(line), color="grey", ls="--", label="truth")
 ax.plot(line, ridge.predict(line), color="C1", label="kernel ridge")
 ax.plot(line, robust.predict(line), color="C0", lw=2.5, label="kernel Huber")
 ax.plot(x, t, ".", color="grey")
-ax.set(xlabel="x", ylim=(-1.6, 4.6))
+ax.set(xlabel="x", ylim=(-1.6, 4.6), title="kernel ridge and kernel Huber with gross errors")
 ax.legend(ncols=3, frameon=False)
 plt.show()
 
@@ -94,8 +97,10 @@ plt.show()
 #
 # Solution
 # --------
-# Lasso counts coefficients on axes, and a tree cuts along axes: both depend on the basis. For them
-# the eigen basis is the natural choice, since it depends on the kernel and the data alone
+# The support vector machine needs inner products only (its penalty is :math:`|w|^2`), and nearest
+# neighbours need distances only: neither depends on the axes. Lasso adds up the absolute
+# coefficients along the axes, and a tree cuts along them: both depend on the basis. For them the
+# eigen basis is the natural choice, since it depends on the kernel and the data alone
 # (:doc:`/how-to/basis`).
 
 from sklearn.linear_model import Lasso
@@ -119,6 +124,5 @@ for method in invariant + others:
 # In the sources
 # --------------
 # [NPT] section III-B: algorithm KM. Its examples are in lessons 6 (PCA, PCA-L1) and 7 (SVM,
-# discriminants). Errata: the lemmas that section IV of [NPT] cites have numbers that are one or
-# two too small or too large, and the condition above, that the method must not depend on the axes,
-# is not stated there.
+# discriminants). Errata: the numbers of the lemmas that section IV of [NPT] cites are off by one or
+# two. [NPT] does not state the condition above, that the method must not depend on the axes.

@@ -2,9 +2,10 @@ r"""
 5. Seeing feature spaces: t-SNE, k1 and k2
 ==========================================
 
-Two kernels can both be valid, and one of them useless for your data. With coordinates you can
-look: give them to any method that draws pictures. t-SNE is the best known. [EXACT] draws
-handwritten digits in the spaces of two polynomial kernels of degree nine in this way,
+Two kernels can both be valid, and one of them useless for your data. With coordinates you can look
+at the difference: give them to any method that draws pictures. The best known is t-SNE, which
+places points in the plane so that neighbours stay neighbours. In this way [EXACT] draws handwritten
+digits in the spaces of two polynomial kernels of degree nine,
 
 .. math::
 
@@ -20,7 +21,8 @@ The statement
 points placed afterwards.**
 
 *Proof.* t-SNE uses data only through :math:`p_{j|i} \propto \exp(-d_{ij}^2 / 2 \sigma_i^2)`, the
-share of neighbour :math:`j` in the neighbourhood of :math:`i`. In feature space
+share of point :math:`j` in the neighbourhood of point :math:`i`; the widths :math:`\sigma_i` are
+found from these shares. In feature space
 
 .. math:: d_{ij}^2 = |\psi(x_i) - \psi(x_j)|^2 = k(x_i, x_i) + k(x_j, x_j) - 2\, k(x_i, x_j) ,
 
@@ -31,7 +33,7 @@ distances to training points are smaller by the same :math:`\rho^2(z)`. A common
 
 Ten lines of NumPy
 ------------------
-Before the picture, the reason for what it will show. Distances need no coordinates:
+First the reason for what the picture will show. Distances need no coordinates:
 """
 
 import numpy as np
@@ -51,14 +53,14 @@ for name, S in {"k1": images @ images.T / 64, "k2": (signed @ signed.T / 64 + 1)
     print(f"    {np.mean(K.max(axis=0) > own):.0%} of the images; neighbour wrong for {wrong:.1%}")
 
 # %%
-# Dark pixels are 0 and add nothing to :math:`k_1`, so an image with little ink is hardly similar
-# to anything, not even to itself: all such images lie near the origin. In :math:`k_2` dark pixels
-# count as much as bright ones.
+# Empty pixels are 0 and add nothing to :math:`k_1`. So an image with little ink is hardly similar
+# to anything, not even to itself, and all such images lie near the origin. In :math:`k_2` empty
+# pixels are -1 and count as much as full ones.
 #
 # In mercer
 # ---------
-# A map, and then any program that draws. Here openTSNE is fitted to 90 images, and places 446
-# others.
+# Compute a map, and give its coordinates to any program that draws. Here openTSNE is fitted to 90
+# images, and then places 446 others.
 
 from openTSNE import TSNE
 
@@ -81,9 +83,9 @@ for name, kernel in {"k1": k1, "k2": k2}.items():
     print(f"{name}: {fitted.rank_} coordinates for {train.sum()} images")
 
 # %%
-# ``FeatureSpaceDisplay.from_kernel(kernel, X, y, embedding="t-SNE")`` draws one space in one line,
-# and :func:`~mercer.compare_kernels` tunes, scores and draws several, and says which differences
-# are more than noise.
+# ``FeatureSpaceDisplay.from_kernel(kernel, X, y, embedding="t-SNE")`` draws one space in one line.
+# :func:`~mercer.compare_kernels` tunes, scores and draws several, and says which differences are
+# more than noise.
 #
 # The picture
 # -----------
@@ -103,8 +105,8 @@ plt.show()
 # %%
 # Exercise
 # --------
-# Both kernels are polynomials of an inner product, so the shape of the function is not to blame.
-# Repair :math:`k_1` with a rule of lesson 1, and check the repair with the nearest neighbour.
+# Both kernels are polynomials of an inner product, so the degree is not to blame. Repair
+# :math:`k_1` with a rule of lesson 1, and check the repair with the nearest neighbour.
 #
 # Solution
 # --------
@@ -128,6 +130,6 @@ assert (Normalized(k1)(images) <= 1 + 1e-12).all()
 # --------------
 # [EXACT] section 4: (26) is the distance, (27) to (29) the kernels, Figures 1 and 2 t-SNE, Figures
 # 3 and 4 Fisher's discriminant (lesson 7). :ref:`sphx_glr_auto_examples_plot_exact_mnist.py`
-# repeats all four, on MNIST where it is at hand. Errata: "kernel data" before (29) means MNIST.
-# That :math:`k_2` separates better is a statement about these images; it needs images that were
-# left out, as here.
+# repeats all four, on MNIST where it is at hand. Errata: "kernel data" before (29) means MNIST. A
+# remark: whether :math:`k_2` separates the digits better must be judged on images that were left
+# out, as here.

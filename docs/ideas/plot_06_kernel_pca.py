@@ -2,13 +2,15 @@ r"""
 6. Principal components: dual, primal, and robust
 =================================================
 
-Principal component analysis (PCA) finds the directions along which points spread most. In a
-feature space these are curved directions of the data. It can be solved in the coordinates
-(primal), or in the kernel matrix (dual).
+Principal component analysis (PCA) finds the directions along which points spread most. Straight
+directions of a feature space are curves in the data. PCA can be solved in the coordinates
+(primal), or with the kernel matrix (dual).
 
 The statement
 -------------
-Let the rows of :math:`\Phi_c = H \Phi` be the images of the points, centred. **The unit vector**
+Let the rows of :math:`\Phi` be the coordinates of the points, :math:`m` their mean, and
+:math:`\Phi_c = H \Phi` the centred coordinates, with :math:`H = I - \mathbf{1} \mathbf{1}^T / n`.
+**The unit vector**
 :math:`v` **is a principal axis with variance** :math:`\lambda > 0` **if and only if**
 
 .. math:: v = \Phi_c^T u / \sqrt{n \lambda} , \qquad H K H\, u = n \lambda\, u , \qquad |u| = 1 ,
@@ -16,12 +18,13 @@ Let the rows of :math:`\Phi_c = H \Phi` be the images of the points, centred. **
 **and the score of any point is** :math:`(\varphi(z) - m) \cdot v = (k_z - K \mathbf{1} / n)^T H u
 / \sqrt{n \lambda}`.
 
-*Proof.* Note that :math:`\Phi_c \Phi_c^T = H K H`. Let :math:`\Phi_c^T \Phi_c v = n \lambda v` and
-put :math:`u = \Phi_c v / \sqrt{n \lambda}`. Then :math:`H K H u = \Phi_c (\Phi_c^T \Phi_c v) /
-\sqrt{n \lambda} = n \lambda u`, and :math:`|u|^2 = v^T \Phi_c^T \Phi_c v / (n \lambda) = 1`, and
-:math:`\Phi_c^T u / \sqrt{n \lambda} = v`. The other direction is the same with :math:`\Phi_c^T` in
-place of :math:`\Phi_c`. Finally, with the mean :math:`m = \Phi^T \mathbf{1} / n`,
-:math:`\Phi_c (\varphi(z) - m) = H (k_z - K \mathbf{1} / n)`. ∎
+*Proof.* Note that :math:`\Phi_c \Phi_c^T = H K H`. A principal axis with variance :math:`\lambda`
+is a unit eigenvector of the covariance: :math:`\Phi_c^T \Phi_c v = n \lambda v`. Put :math:`u =
+\Phi_c v / \sqrt{n \lambda}`. Then :math:`H K H u = \Phi_c (\Phi_c^T \Phi_c v) / \sqrt{n \lambda} =
+n \lambda u`, and :math:`|u|^2 = v^T \Phi_c^T \Phi_c v / (n \lambda) = 1`, and :math:`\Phi_c^T u /
+\sqrt{n \lambda} = v`. The other direction is the same with :math:`\Phi_c^T` in place of
+:math:`\Phi_c`. Finally, :math:`\Phi \varphi(z) = k_z` and :math:`\Phi m = K \mathbf{1} / n`, so
+:math:`\Phi_c (\varphi(z) - m) = H (k_z - K \mathbf{1} / n)`, which gives the score. ∎
 
 Ten lines of NumPy
 ------------------
@@ -69,9 +72,9 @@ for form, score in scores.items():
 # %%
 # The picture
 # -----------
-# A component is a function on the input space; the line is where it is 0. Three clusters: the first
-# two components tell the clusters apart, since that is where the variance is. Later ones cut the
-# clusters themselves.
+# A component is a function on the input space, and the line is where it is 0. The data are three
+# clusters. The first two components tell the clusters apart, since the variance is between them.
+# Later components cut through the clusters.
 
 import matplotlib.pyplot as plt
 from matplotlib.colors import LinearSegmentedColormap
@@ -94,7 +97,7 @@ for j, ax in enumerate(axes.ravel()):
 plt.show()
 
 # %%
-# Move it: the two components as coordinates, and the first as a function.
+# Move the slider: it shows the first two components as coordinates, and the first as a function.
 #
 # .. slider:: spectrum pca component
 #

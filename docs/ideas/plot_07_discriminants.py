@@ -2,36 +2,48 @@ r"""
 7. Discriminants and support vector machines
 ============================================
 
-Two ways to separate classes by a straight line in feature space. Fisher's discriminant looks for
-the direction along which classes are far apart compared with their width. The support vector
-machine (SVM) looks for the widest margin. Both are linear methods on coordinates, and for the
-second we can prove how exact the answer is.
+There are two classical ways to separate classes by a straight line in feature space. Fisher's
+discriminant looks for the direction along which classes are far apart compared with their width.
+The support vector machine (SVM) looks for the widest margin: the widest gap between the line and
+the points on either side. Both are linear methods on coordinates, and for the second we can prove
+how exact the answer is.
 
 The statement
 -------------
-Over the functions :math:`f` of the kernel's space let
-:math:`P(f) = \frac12 \|f\|^2 + C \sum_i \max(0, 1 - y_i f(x_i))` with labels :math:`y_i = \pm 1`,
-and for :math:`0 \le a_i \le C` let :math:`f_a = \sum_i a_i y_i k(x_i, \cdot)` and
-:math:`D(a) = \sum_i a_i - \frac12 \|f_a\|^2`. **Any** :math:`a` **comes with a certificate of how
-far it is from the exact machine** :math:`f^*`, **at every point:**
+Labels are :math:`y_i = \pm 1`. The exact machine :math:`f^*` minimises, over the functions
+:math:`f` of the kernel's space (lesson 1),
+
+.. math:: P(f) = \tfrac12 \|f\|^2 + C \sum_i \max(0, 1 - y_i f(x_i)) .
+
+A solver finds coefficients :math:`a` with :math:`0 \le a_i \le C`. They give the function
+:math:`f_a = \sum_i a_i y_i k(x_i, \cdot)` and the number :math:`D(a) = \sum_i a_i - \frac12
+\|f_a\|^2`. **Any such** :math:`a` **comes with a certificate of how far its function is from the
+exact machine, at every point:**
 
 .. math:: |f_a(z) - f^*(z)| \le \sqrt{k(z, z)} \, \sqrt{2\, (P(f_a) - D(a))} .
 
-*Proof.* Since :math:`C \max(0, 1 - s) \ge a_i (1 - s)`, every :math:`g` has :math:`P(g) \ge
-\frac12 \|g\|^2 + \sum_i a_i (1 - y_i g(x_i)) = \frac12 \|g\|^2 - \langle g, f_a \rangle + \sum_i
-a_i \ge D(a)`; the last step takes the smallest value, at :math:`g = f_a`. So
-:math:`P(f^*) \ge D(a)`. Next, :math:`P` is :math:`\frac12 \|f\|^2` plus a convex function with its
+*Proof.* First, :math:`C \max(0, 1 - s) \ge a_i (1 - s)` for all numbers :math:`s`. So for every
+function :math:`g`
+
+.. math::
+
+    P(g) \ge \tfrac12 \|g\|^2 + \sum_i a_i (1 - y_i g(x_i))
+    = \tfrac12 \|g\|^2 - \langle g, f_a \rangle + \sum_i a_i \ge D(a) ,
+
+because the smallest value of the middle is at :math:`g = f_a`. So :math:`P(f^*) \ge D(a)`. Next,
+:math:`P` is :math:`\frac12 \|f\|^2` plus a convex function with its
 minimum at :math:`f^*`, so :math:`P(f_a) \ge P(f^*) + \frac12 \|f_a - f^*\|^2`. Together
-:math:`\frac12 \|f_a - f^*\|^2 \le P(f_a) - D(a)`, the **duality gap**, and :math:`|f(z)| =
-|\langle f, k(z, \cdot) \rangle| \le \|f\| \sqrt{k(z, z)}` finishes it. ∎
+:math:`\frac12 \|f_a - f^*\|^2 \le P(f_a) - D(a)`, which is called the **duality gap**. Finally,
+:math:`|f(z)| = |\langle f, k(z, \cdot) \rangle| \le \|f\| \sqrt{k(z, z)}` for
+:math:`f = f_a - f^*`. ∎
 
 :math:`P` and :math:`D` contain the data only through inner products, so a linear SVM on
 coordinates is the kernel SVM (lesson 4).
 
 Ten lines of NumPy
 ------------------
-Maximise :math:`D` one coefficient at a time; each step has a formula. The bound shrinks while it
-runs.
+We maximise :math:`D` one coefficient at a time, since each step has a formula. The bound shrinks
+from sweep to sweep.
 """
 
 import numpy as np
@@ -52,9 +64,9 @@ for sweep in range(1, 1001):
 # In mercer
 # ---------
 # :class:`~mercer.KernelSVC` has the decision values of scikit-learn's ``SVC``, intercept included,
-# with the certificate: ``gap_``, ``error_bound(Z)`` and ``certain(Z)``, the points whose class
-# provably is that of the exact machine. :class:`~mercer.KernelDiscriminant` is Fisher's
-# discriminant, as a picture and as a classifier.
+# and the certificate. ``gap_`` is the duality gap, ``error_bound(Z)`` the bound at each point, and
+# ``certain(Z)`` says for which points the class is proven to be that of the exact machine.
+# :class:`~mercer.KernelDiscriminant` is Fisher's discriminant.
 
 from mercer import RBF, KernelDiscriminant, KernelSVC
 
@@ -79,10 +91,10 @@ for name, model in models.items():
 # %%
 # The picture
 # -----------
-# A feature space has nearly as many dimensions as there are points, so some direction separates
-# the training classes perfectly by chance, and Fisher's criterion finds it. Shrinkage, a multiple
-# of the identity added to the scatter within classes, prevents this; by default it is chosen by
-# leaving rows out. The margin of the SVM has the same effect.
+# A feature space has nearly as many dimensions as there are points. So some direction separates the
+# training classes perfectly by chance, and Fisher's criterion finds it. Shrinkage prevents this: it
+# adds a multiple of the identity to the scatter within classes. By default the multiple is chosen
+# by leaving rows out. In the SVM the penalty :math:`\|f\|^2` has the same effect.
 
 import matplotlib.pyplot as plt
 from matplotlib.colors import ListedColormap

@@ -6,6 +6,10 @@ Ridge regression in feature space, the mean of a Gaussian process, and the smoot
 the data are one and the same function. So ridge has error bars, and a Gaussian process has
 coordinates.
 
+A **Gaussian process** is a random function. Its values at any points :math:`x_1, \dots, x_n` are
+jointly normal, with mean 0 and covariance :math:`K = k(X, X)`: the kernel says how strongly
+the values at two points are correlated.
+
 The statement
 -------------
 Let :math:`\mathcal H` be the kernel's Hilbert space of functions (lesson 1, its RKHS), with
@@ -14,16 +18,17 @@ Let :math:`\mathcal H` be the kernel's Hilbert space of functions (lesson 1, its
 1. the minimiser in :math:`\mathcal H` of :math:`\sum_i (t_i - f(x_i))^2 + \alpha \|f\|^2`;
 2. :math:`w \cdot \varphi(z)` with :math:`w = (\Phi^T \Phi + \alpha I)^{-1} \Phi^T t`, ridge on the
    coordinates of lesson 3;
-3. the mean of :math:`f(z)` given :math:`t_i = f(x_i) + \text{noise}`, for a Gaussian process
-   :math:`f` with covariance
-   :math:`k` and noise of variance :math:`\alpha`.
+3. the mean of :math:`f(z)` given the values :math:`t_i = f(x_i) + \text{noise}`, for a Gaussian
+   process :math:`f` with covariance :math:`k`, and independent normal noise of variance
+   :math:`\alpha`.
 
-**The variance of 3 is** :math:`\rho^2(z) + \alpha\, \varphi(z)^T (\Phi^T \Phi + \alpha I)^{-1}
+**The variance in 3 is** :math:`\rho^2(z) + \alpha\, \varphi(z)^T (\Phi^T \Phi + \alpha I)^{-1}
 \varphi(z)`: *what the span does not see, plus what the noise hides.*
 
-*Proof.* 1 is 2 by lesson 2, and both equal :math:`k_z^T (K + \alpha I)^{-1} t`. For 3,
-:math:`(t, f(z))` is Gaussian with covariance :math:`K + \alpha I` of :math:`t` and :math:`k_z`
-between; the conditional mean is :math:`k_z^T (K + \alpha I)^{-1} t`, and the variance
+*Proof.* 1 equals 2 by lesson 2, and both equal :math:`k_z^T (K + \alpha I)^{-1} t`. For 3, the
+values :math:`t` and :math:`f(z)` are jointly normal: :math:`t` has the covariance :math:`K + \alpha
+I`, and the covariances of :math:`t` with :math:`f(z)` are :math:`k_z`. For jointly normal variables
+the conditional mean is linear, :math:`k_z^T (K + \alpha I)^{-1} t`, and the conditional variance is
 :math:`k(z, z) - k_z^T (K + \alpha I)^{-1} k_z`. Put :math:`k_z = \Phi \varphi` and
 :math:`K = \Phi \Phi^T`; since :math:`\Phi^T (\Phi \Phi^T + \alpha I)^{-1} \Phi = (\Phi^T \Phi +
 \alpha I)^{-1} \Phi^T \Phi = I - \alpha (\Phi^T \Phi + \alpha I)^{-1}`, the variance is :math:`k(z,
@@ -31,7 +36,7 @@ z) - |\varphi|^2 + \alpha\, \varphi^T (\Phi^T \Phi + \alpha I)^{-1} \varphi`. âˆ
 
 Ten lines of NumPy
 ------------------
-Mean and variance, from the kernel matrix and from coordinates.
+Mean and variance come out the same from the kernel matrix and from coordinates.
 """
 
 import numpy as np
@@ -52,9 +57,9 @@ print(f"variances by {np.abs(variance - unseen - hidden).max():.0e}")
 # %%
 # In mercer
 # ---------
-# :class:`~mercer.KernelRidge` predicts with standard deviations; ``function_`` is the function as
-# an element of :math:`\mathcal H`, with a norm and inner products. :class:`~mercer.KernelRidgeCV`
-# chooses alpha.
+# :class:`~mercer.KernelRidge` predicts with standard deviations. Its ``function_`` is the fitted
+# function as an element of :math:`\mathcal H`, with a norm and inner products.
+# :class:`~mercer.KernelRidgeCV` also chooses alpha.
 
 from mercer import RBF, KernelRidge, RKHSFunction
 
@@ -68,9 +73,10 @@ print(f"norm {f.norm():.2f};  <f, k(3, .)> = {f.inner(at):.6f} = f(3) = {f([[3.0
 # %%
 # The picture
 # -----------
-# Left: functions drawn from the process before any data are seen; the kernel says how smooth they
-# are. Right: the same process given 14 values. The band is two standard deviations wide on each
-# side; it is narrow at data, and beyond them it returns to that of the left.
+# On the left are functions drawn from the process before any data are seen (prior draws); the
+# kernel says how smooth they are. On the right is the same process given 14 values. The band is two
+# standard deviations wide on each side. It is narrow near data, and away from them it becomes as
+# wide as on the left.
 
 import matplotlib.pyplot as plt
 
@@ -97,25 +103,26 @@ axes[1].set(title="given 14 values", xlabel="z")
 plt.show()
 
 # %%
-# Move it: ridge on labels :math:`\pm 1` is a classifier. A large gamma draws islands around single
-# points, a large alpha flattens everything.
+# Move the sliders: ridge on labels :math:`\pm 1` is a classifier. A large gamma draws islands
+# around single points, and a large alpha flattens everything.
 #
 # .. slider:: gram spectrum boundary
 #    :sliders: gamma alpha
 #
 # Exercise
 # --------
-# Predict every value from the others. Prove that the error at a point left out is
-# :math:`t_i - f_{-i}(x_i) = a_i / [(K + \alpha I)^{-1}]_{ii}`, so that all of them cost one matrix
-# inverse.
+# Predict every value from the others. Prove that the error at a point left out is :math:`t_i -
+# f_{-i}(x_i) = a_i / [(K + \alpha I)^{-1}]_{ii}` with :math:`a = (K + \alpha I)^{-1} t`, so that
+# all of these errors cost one matrix inverse.
 #
 # Solution
 # --------
-# Replace :math:`t_i` by :math:`f_{-i}(x_i)`. Then :math:`f_{-i}` is also the best fit to all
-# :math:`n` values: it was best for the others, and has no error at :math:`x_i`. Its coefficients
-# are :math:`a' = (K + \alpha I)^{-1} (t - \delta e_i)` with :math:`\delta = t_i - f_{-i}(x_i)`.
-# Coefficients are errors divided by :math:`\alpha`, so :math:`a'_i = 0`, which reads
-# :math:`a_i - \delta\, [(K + \alpha I)^{-1}]_{ii} = 0`.
+# Let :math:`f_{-i}` be the fit without point :math:`i`, and replace :math:`t_i` by
+# :math:`f_{-i}(x_i)`. Then :math:`f_{-i}` is also the best fit to all :math:`n` values: it was the
+# best for the others, and has no error at :math:`x_i`. Its coefficients are :math:`a' = (K + \alpha
+# I)^{-1} (t - \delta e_i)` with :math:`\delta = t_i - f_{-i}(x_i)`. Since :math:`(K + \alpha I) a =
+# t`, coefficients are errors divided by :math:`\alpha`. So :math:`a'_i = 0`, which reads :math:`a_i
+# - \delta\, [(K + \alpha I)^{-1}]_{ii} = 0`.
 
 inverse = np.linalg.inv(A)
 formula = (inverse @ t) / np.diagonal(inverse)
@@ -133,5 +140,5 @@ print(f"14 refits and the formula differ by {np.abs(formula - refitted).max():.0
 # [KERNELS] (2) to (8) is ridge; [MDS] Proposition 6 is
 # :math:`\langle f, k(z, \cdot) \rangle = f(z)`; [NPT] Lemma 6 turns coordinates into functions and
 # back. [EXACT] remarks after (16) that its score formula :math:`k_z^T K^{-1} u` resembles the
-# prediction of a Gaussian process: it *is* one, of the values :math:`u` without noise (less their
-# mean).
+# prediction of a Gaussian process. It *is* one, for the values :math:`u` without noise; the score
+# is that prediction minus the mean of :math:`u`.

@@ -1,6 +1,6 @@
 r"""
-9. Distances, maps of them, and the way back
-============================================
+9. Distances, maps of them, and pre-images
+==========================================
 
 A kernel determines distances. Distances determine a kernel too, up to the choice of an origin.
 This lesson goes from distances to a map, and from a place in feature space back to a point of the
@@ -8,19 +8,21 @@ data.
 
 The statement
 -------------
-Let :math:`D_2` be a symmetric matrix with zeros on its diagonal,
-:math:`H = I - \mathbf{1} \mathbf{1}^T / n`, and :math:`B = -\frac12 H D_2 H`. **Then** :math:`D_2`
+Let :math:`D_2` be a symmetric :math:`n \times n` matrix with zeros on its diagonal, and as before
+:math:`H = I - \mathbf{1} \mathbf{1}^T / n`. Let :math:`B = -\frac12 H D_2 H`. **Then** :math:`D_2`
 **holds the squared distances of points in some Euclidean space if and only if** :math:`B` **is
 positive semi-definite. In that case** :math:`B` **is the matrix of inner products of these points,
 centred** (Schoenberg; Young and Householder).
 
-*Proof.* Let the rows of :math:`Y` be points with these distances and :math:`q_i = |y_i|^2`. Then
+*Proof.* Let the rows :math:`y_i` of :math:`Y` be points with these distances, and let :math:`q_i =
+|y_i|^2`. Then
 :math:`D_2 = q \mathbf{1}^T + \mathbf{1} q^T - 2 Y Y^T`. Since :math:`H \mathbf{1} = 0`, only the
 last term survives: :math:`B = H Y Y^T H = (H Y)(H Y)^T`, which is positive semi-definite and holds
 the inner products of the centred points. Conversely, let :math:`B = U \Lambda U^T` with
 :math:`\Lambda \ge 0` and take the rows of :math:`Y = U \Lambda^{1/2}`. Their squared distances are
-:math:`b_{ii} + b_{jj} - 2 b_{ij}`. With :math:`e = e_i - e_j` this is
-:math:`e^T B e = -\frac12 e^T D_2 e = (D_2)_{ij}`, because :math:`H e = e`. ∎
+:math:`b_{ii} + b_{jj} - 2 b_{ij}`. Let :math:`e` have 1 at place :math:`i`, -1 at place :math:`j`
+and 0 elsewhere. Then :math:`H e = e`, and the squared distance is :math:`e^T B e = -\frac12 e^T D_2
+e = (D_2)_{ij}`. ∎
 
 So kernel PCA is **classical multidimensional scaling** (MDS) of the distances in feature space:
 for :math:`d_{ij}^2 = k_{ii} + k_{jj} - 2 k_{ij}`, the matrix :math:`B` is :math:`H K H` (lesson
@@ -28,8 +30,8 @@ for :math:`d_{ij}^2 = k_{ii} + k_{jj} - 2 k_{ij}`, the matrix :math:`B` is :math
 
 Ten lines of NumPy
 ------------------
-From distances to coordinates, for two distances between the same points: Euclidean and city-block
-(Manhattan).
+We go from distances to coordinates, for two distances between the same points: Euclidean, and
+city-block (Manhattan).
 """
 
 import numpy as np
@@ -45,15 +47,15 @@ for power, name in ((2, "Euclidean"), (1, "city block")):
     print(f"{name:10} smallest eigenvalue {values[0]:8.1e}, error in the plane {error:.0e}")
 
 # %%
-# City-block distances are not Euclidean: in no number of dimensions are there points that have
-# them.
+# The negative eigenvalue shows that city-block distances are not Euclidean: there are no points
+# with these Euclidean distances, in any number of dimensions.
 #
 # In mercer
 # ---------
 # :class:`~mercer.ClassicalMDS` reports negative eigenvalues instead of dropping them silently, and
-# places new points by their distances. For the way back, :func:`~mercer.preimage` looks for the
-# input whose image is nearest to a place in feature space; there is hardly ever one whose image is
-# exactly there.
+# places new points by their distances. The way back from feature space is a *pre-image*:
+# :func:`~mercer.preimage` looks for the input whose image is nearest to a given place. There is
+# hardly ever an input whose image is exactly there.
 
 from sklearn.datasets import make_moons
 
@@ -82,9 +84,9 @@ for way, back in ways.items():
 # %%
 # The picture
 # -----------
-# Noise removed by kernel PCA: project onto eight components fitted to clean points, and go back.
-# The method "ridge" is a regression from scores to inputs, learned once; "fixed-point" iterates
-# for the nearest image.
+# Kernel PCA removes noise: project noisy points onto eight components that were fitted to clean
+# points, and go back. The method "ridge" is a regression from scores to inputs, learned once.
+# "fixed-point" iterates towards the input with the nearest image.
 
 import matplotlib.pyplot as plt
 
@@ -105,9 +107,9 @@ plt.show()
 #
 # Solution
 # --------
-# On one axis :math:`|x - z| = x + z - 2 \min(x, z) = k(x, x) + k(z, z) - 2 k(x, z)` with the
-# kernel :math:`k = \min` for :math:`x, z \ge 0` (shift the points): it is a *squared* distance in
-# feature space. Squared distances of several columns add up.
+# Shift the points so that all values are at least 0. On one axis :math:`|x - z| = x + z - 2 \min(x,
+# z) = k(x, x) + k(z, z) - 2 k(x, z)` with the kernel :math:`k = \min`, so :math:`|x - z|` is a
+# *squared* distance in feature space. Squared distances of several columns add up.
 
 city = np.abs(X[:, None] - X[None]).sum(axis=2)
 plain = ClassicalMDS(2, metric="precomputed").fit(city)
@@ -123,10 +125,10 @@ print(
 # %%
 # In the sources
 # --------------
-# [MDS] 1.1, 1.2 and 2.2.2; [EXACT] (26); [NPT] cites pre-images in its introduction. Errata:
-# [MDS] says that minimising differences of distances (stress) and of inner products (strain) is
-# the same. They are different problems, and classical MDS minimises strain; its references
-# "Theorem 6" and "Example 6" are Theorem 5 and Example 7.
+# [MDS] 1.1, 1.2 and 2.2.2; [EXACT] (26); [NPT] cites pre-images in its introduction. Errata in
+# [MDS]: it says that minimising differences of distances (stress) and of inner products (strain) is
+# the same. They are different problems, and classical MDS minimises strain. Its references
+# "Theorem 6" and "Example 6" mean Theorem 5 and Example 7.
 #
 # More: :ref:`sphx_glr_auto_examples_plot_road_distances.py` and
 # :ref:`sphx_glr_auto_examples_plot_denoising.py`.

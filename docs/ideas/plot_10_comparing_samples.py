@@ -2,9 +2,9 @@ r"""
 10. Comparing samples
 =====================
 
-Do two samples come from the same distribution? Their means may agree, and their variances, and
-they may still differ. In feature space a mean is enough: for a kernel such as RBF, different
-distributions have different means there.
+Do two samples come from the same distribution? Even if their means and variances agree, they may
+differ. In feature space the mean is enough: for a kernel such as RBF, different distributions have
+different means there.
 
 The statement
 -------------
@@ -16,23 +16,27 @@ is
     \mathrm{MMD}^2 = \Bigl| \tfrac1m \sum_i \varphi(x_i) - \tfrac1n \sum_j \varphi(y_j) \Bigr|^2
     = \operatorname{mean} k(X, X) + \operatorname{mean} k(Y, Y) - 2 \operatorname{mean} k(X, Y) ,
 
-the **maximum mean discrepancy**. Compute it for the given labels and for :math:`B` random
-permutations of the labels, and let
+the square of the **maximum mean discrepancy** (MMD). Compute it for the two samples as they are
+given. Then put all points together, divide them at random into two samples of the same sizes, and
+compute it again; do so :math:`B` times. Let
 :math:`p = (1 + \#\{\text{permuted} \ge \text{given}\}) / (1 + B)`. **If both samples come from the
 same distribution, then** :math:`P(p \le \alpha) \le \alpha` **for every** :math:`\alpha`, **every
 kernel and every sample size.**
 
-*Proof.* The formula is multiplication. For the test: if the distributions are equal, the labels
-are as good as random, so the given value and the :math:`B` permuted ones are exchangeable, and
-each of the :math:`B + 1` is equally likely to have any rank (ties only help). :math:`p \le \alpha`
-means that the given value is among the :math:`\lfloor \alpha (B + 1) \rfloor` largest, which has
-at most the probability :math:`\lfloor \alpha (B + 1) \rfloor / (B + 1) \le \alpha`. ∎
+*Proof.* For the formula, multiply the square out. For the test, let the distributions be equal.
+Then the given division of the points is one random division like the others. So the given value is
+equally likely to have any rank among the :math:`B + 1` values (ties can only make :math:`p`
+larger). :math:`p \le \alpha` means that the given value is among the :math:`\lfloor \alpha (B + 1)
+\rfloor` largest. This has at most the probability :math:`\lfloor \alpha (B + 1) \rfloor / (B + 1)
+\le \alpha`. ∎
 
-The kernel decides what can be *found*. With a linear kernel only means are compared.
+So the kernel does not change the rate of false alarms. It decides which differences can be *found*:
+a linear kernel compares means only.
 
 Ten lines of NumPy
 ------------------
-A normal distribution, and one with two peaks and the same mean and variance.
+The first sample is from a normal distribution, the second from one with two peaks and the same mean
+and variance.
 """
 
 import numpy as np
@@ -54,9 +58,10 @@ for name, K in {
 # %%
 # In mercer
 # ---------
-# :func:`~mercer.two_sample_test` tries six length scales with the same permutations, so that the
-# level is that of one test, on tables, objects, or a million rows. The **witness** is the
-# difference of the two means as a function: where it is large, the first sample has more points.
+# :func:`~mercer.two_sample_test` accepts tables, objects, and a million rows. It tries six length
+# scales with the same permutations, and remains one test at one level. The **witness** is the
+# difference of the two means, as a function on the data: where it is positive, the first sample
+# has more points.
 
 from mercer import RBF, independence_test, two_sample_test
 
@@ -66,7 +71,8 @@ print(result)
 # %%
 # The picture
 # -----------
-# Two samples which mean and variance cannot tell apart, and where they differ.
+# Above are the two samples, which mean and variance cannot tell apart. Below is the witness, which
+# shows where they differ.
 
 import matplotlib.pyplot as plt
 
@@ -81,24 +87,26 @@ witness = result.witness(line[:, None])
 bottom.fill_between(line, witness, where=witness > 0, color="C0", alpha=0.5, label="more of x")
 bottom.fill_between(line, witness, where=witness < 0, color="C1", alpha=0.5, label="more of y")
 bottom.plot(line, witness, color="grey", lw=1)
-bottom.set(title="witness")
+bottom.set_title("witness: where the samples differ")
+top.set_title("two samples with nearly the same mean and variance")
 bottom.legend(frameon=False, loc="upper right")
 plt.show()
 
 # %%
 # Exercise
 # --------
-# Two columns are independent if the pairs :math:`(a_i, b_i)` look like pairs with one column
-# shuffled. What is the test statistic, as a matrix formula, for the product kernel
-# :math:`k(a, a')\, l(b, b')`? Try it on a circle, where the correlation is 0.
+# Test whether two columns are independent: if they are, the pairs :math:`(a_i, b_i)` look like
+# pairs with one column shuffled. Take the product kernel :math:`k(a, a')\, l(b, b')` on pairs. What
+# is the test statistic, as a matrix formula? Try it on points of a circle, whose correlation is 0.
 #
 # Solution
 # --------
-# The mean image of the pairs minus the product of the mean images has the squared length
-# :math:`\frac{1}{n^2} \operatorname{tr}(H K H L)` (HSIC): it is the squared length of the
-# covariance :math:`\frac1n \sum_i \varphi_c(a_i)\, \psi_c(b_i)^T` of centred images, and
-# :math:`|\Phi_c^T \Psi_c|^2 = \operatorname{tr}(\Phi_c \Phi_c^T\, \Psi_c \Psi_c^T)`. Shuffle one
-# column for the permutations.
+# Compare the mean image of the pairs with the product of the two mean images. Their difference is
+# the covariance :math:`\frac1n \sum_i \varphi_c(a_i)\, \psi_c(b_i)^T` of the centred images
+# :math:`\varphi_c(a)` of one column and :math:`\psi_c(b)` of the other. Its squared length is
+# :math:`\frac{1}{n^2} \operatorname{tr}(H K H L)`, because :math:`|\Phi_c^T \Psi_c|^2 =
+# \operatorname{tr}(\Phi_c \Phi_c^T\, \Psi_c \Psi_c^T)`. This number is called HSIC, the
+# Hilbert-Schmidt independence criterion. For the permutations, shuffle one column.
 
 angle = rng.uniform(0, 2 * np.pi, 150)
 a, b = np.cos(angle) + 0.1 * rng.normal(size=150), np.sin(angle) + 0.1 * rng.normal(size=150)
@@ -115,6 +123,6 @@ print(f"correlation {np.corrcoef(a, b)[0, 1]:.2f}, HSIC {hsic:.4f}, p = {p:.3f}"
 # %%
 # In the sources
 # --------------
-# The five documents do not compare samples. The formula is (26) of [EXACT] for means instead of
+# The five documents do not compare samples. The formula is (26) of [EXACT], for means in place of
 # points. MMD and HSIC are due to A. Gretton and others (*A Kernel Two-Sample Test*, 2012; *A
 # Kernel Statistical Test of Independence*, 2007). On tables: :doc:`/how-to/drift`.

@@ -3,13 +3,13 @@ r"""
 ===============================================
 
 In exact arithmetic the Gaussian kernel matrix of distinct points has full rank. On a computer it
-hardly ever does: its eigenvalues fall below the rounding error long before they end. What does
-"exact" mean then? The map can say it itself.
+hardly ever does: most of its eigenvalues are smaller than the rounding error. What does "exact"
+mean then? The map can measure it.
 
 The statement
 -------------
-Let :math:`\varphi` be a map with any landmarks, all training points or a few. **For any two
-points, known or new, its error is at most the product of their residuals:**
+Let :math:`\varphi` be the map of lesson 3 on some landmarks: all training points, or a few of
+them. **For any two points, known or new, its error is at most the product of their residuals:**
 
 .. math::
 
@@ -17,9 +17,10 @@ points, known or new, its error is at most the product of their residuals:**
     \rho^2(z) = k(z, z) - |\varphi(z)|^2 .
 
 *Proof.* In the kernel's space, split :math:`\psi(z)` into its projection onto the span of the
-landmarks, whose coordinates are :math:`\varphi(z)`, and the orthogonal rest :math:`\psi_\perp(z)`,
-of length :math:`\rho(z)`. Then :math:`k(x, z) = \varphi(x) \cdot \varphi(z) + \langle
-\psi_\perp(x), \psi_\perp(z) \rangle`. Cauchy-Schwarz. ∎
+landmarks, whose coordinates are :math:`\varphi(z)` (lesson 3), and the orthogonal rest
+:math:`\psi_\perp(z)`, of length :math:`\rho(z)`. Then :math:`k(x, z) = \varphi(x) \cdot \varphi(z)
++ \langle \psi_\perp(x), \psi_\perp(z) \rangle`, and by Cauchy-Schwarz the last term is at most
+:math:`\rho(x)\, \rho(z)`. ∎
 
 So a map of few landmarks bounds its own error, pair by pair, without the full kernel matrix.
 
@@ -45,14 +46,14 @@ print(f"rank {r} of 400, largest error {np.abs(F @ F.T - K).max():.0e}")
 print(f"smallest eigenvalues as computed: {np.linalg.eigvalsh(K)[:3]}")
 
 # %%
-# The printed formula :math:`K^{-1/2} k_z` would take roots of those eigenvalues, which are
-# rounding noise, some of them negative. A rank-revealing factor leaves that part out.
+# The formula :math:`K^{-1/2} k_z` of [EXACT] would take roots of those eigenvalues, which are
+# rounding errors, some of them negative. A factor that stops at the rank leaves that part out.
 #
 # In mercer
 # ---------
-# ``rank_`` is found, not chosen. ``residual`` and ``error_bound`` are the quantities above with
-# the rounding errors of the kernel and of the triangular solves added: the bare formula would be
-# violated where residuals are of their size.
+# ``rank_`` is found, not chosen. ``residual`` is :math:`\rho^2`. ``error_bound`` is the bound
+# above, with the rounding errors of the kernel and of the triangular solves added. Without them the
+# bound would be violated where residuals are as small as these errors.
 
 from mercer import RBF, KernelMap
 
@@ -68,13 +69,13 @@ for name, fitted in {"all points": full, "40 landmarks": small}.items():
     print(f"violated {(error > bound).sum()} times of {error.size}")
 
 # %%
-# So "exact" means about 1e-14 where :math:`K` is well conditioned, and about 1e-8, the root of the
-# machine precision, in the worst case: there a new point needs coordinates along directions in
-# which the training points hardly spread.
+# So "exact" means about 1e-14 where :math:`K` is well conditioned. In the worst case it means about
+# 1e-8, the square root of the machine precision: there a new point needs coordinates along
+# directions in which the training points hardly spread.
 #
 # The picture
 # -----------
-# Each dot is a pair of a new point and a training point, with the map of 40 landmarks. None is
+# Each dot is a pair of a new point and a training point, with the map of 40 landmarks. No dot is
 # above the line.
 
 import matplotlib.pyplot as plt
@@ -90,20 +91,21 @@ ax.loglog(
 )
 ax.plot([1e-5, 1], [1e-5, 1], color="C1", label="error = bound")
 ax.set(xlabel="certified bound", ylabel="true error", xlim=(1e-5, 1), ylim=(1e-9, 1))
+ax.set_title("no error is above its bound")
 ax.legend(frameon=False)
 plt.show()
 
 # %%
 # Exercise
 # --------
-# Take the bare formula :math:`\rho(x) \rho(z)` at its word, for the map of all points: how often
-# is it violated?
+# For the map of all points, compute the bare formula :math:`\rho(x) \rho(z)`, without rounding
+# errors. How often is it violated?
 #
 # Solution
 # --------
-# Between a new point and a training point the true residual of the second is 0, and the computed
-# one is rounding noise; the product of the two is often smaller than the errors that rounding
-# makes. The certificate adds those.
+# The true residual of a training point is 0, and the computed one is a rounding error. The product
+# with the residual of the new point is then often smaller than the rounding errors of the kernel
+# value itself. The certificate adds those.
 
 inner = full.transform(Z) @ full.transform(X).T
 error = np.abs(kernel(Z, X) - inner)

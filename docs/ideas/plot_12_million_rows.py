@@ -3,8 +3,11 @@ r"""
 ==================
 
 For a million rows the kernel matrix would take 8 TB. Exact ridge regression is possible all the
-same. The map of lesson 11, with few landmarks, helps twice: it makes conjugate gradients converge
-in few steps, and it proves how far from the exact answer they are.
+same, by **conjugate gradients**: an iteration that solves :math:`A a = t` with one product
+:math:`A p` per step, and never needs the entries of :math:`A`. It takes few steps if it is given a
+matrix :math:`P` (a *preconditioner*) that is near :math:`A` and easy to invert. The map of lesson
+11, with few landmarks, helps twice: it gives such a :math:`P`, and it proves how far from the exact
+answer the iteration is.
 
 The statement
 -------------
@@ -15,19 +18,20 @@ Let :math:`F` be the pivoted Cholesky factor of lesson 11 after any number of st
 
 .. math:: |f(z) - f^*(z)| \le \sqrt{k(z, z)} \, \sqrt{s^T P^{-1} s} .
 
-*Proof.* What is left of :math:`K` is positive semi-definite: :math:`K - F F^T` holds the inner
-products of the parts that the landmarks do not see. So :math:`P \preceq K + \alpha I`, and
-inverses order the other way. The coefficients are off by :math:`e = (K + \alpha I)^{-1} s`, so
+*Proof.* :math:`K - F F^T` is positive semi-definite, since it holds the inner products of the parts
+:math:`\psi_\perp` that the landmarks do not see (lesson 11). So :math:`v^T P v \le v^T (K + \alpha
+I) v` for all :math:`v`, and for the inverses the inequality is reversed: :math:`s^T (K + \alpha
+I)^{-1} s \le s^T P^{-1} s`. The coefficients are off by :math:`e = (K + \alpha I)^{-1} s`, so
 :math:`\|f - f^*\|^2 = e^T K e \le e^T (K + \alpha I) e = s^T (K + \alpha I)^{-1} s \le s^T P^{-1}
 s`. Then :math:`|g(z)| \le \|g\| \sqrt{k(z, z)}` for every function :math:`g` of the space. ∎
 
 :math:`K` is needed only in products :math:`K v`, which are computed tile by tile and never stored;
-and :math:`s^T P^{-1} s` is a number that conjugate gradients, preconditioned with :math:`P`,
-compute in every step anyway.
+and :math:`s^T P^{-1} s` is a number that conjugate gradients with :math:`P` compute in every step
+anyway.
 
 Ten lines of NumPy
 ------------------
-Conjugate gradients with the factor of 150 landmarks.
+These are conjugate gradients with the factor of 150 landmarks.
 """
 
 import numpy as np
@@ -52,8 +56,8 @@ for step in range(1, 10):
 # In mercer
 # ---------
 # ``form="auto"`` takes the cheapest solver for the sizes at hand, and :func:`~mercer.plan` prints
-# the table by which it decides. ``error_bound`` holds in every form. The same line runs on a GPU,
-# if the rows are there.
+# the table by which it decides. Every form has an ``error_bound``. On a GPU the same line runs
+# there, if the rows are on it.
 
 from mercer import KernelRidge, Matern, plan
 
@@ -62,11 +66,14 @@ model = KernelRidge(alpha=0.01, kernel=Matern(1.5, 2.0), form="iterative", tol=1
 print(f"{model.n_iter_} products, error at most {model.error_bound(X).max():.0e}")
 
 # %%
+# One core would take days for this million rows with a rough kernel. A GPU takes seconds to
+# minutes (:doc:`/performance`).
+#
 # The picture
 # -----------
-# The bound after each product with :math:`K`, and the true error. The bound is never below it;
-# with more landmarks it falls faster. Since it holds after any number of products, an interrupted
-# fit is a result with a known error.
+# The lines are the bound after each product with :math:`K`, and the true error, which is never
+# above it. With more landmarks both fall faster. Since the bound holds after any number of
+# products, an interrupted fit is a result with a known error.
 
 import warnings
 
@@ -95,6 +102,7 @@ for i, rank in enumerate((30, 300)):
     ax.semilogy(products, bounds, color=f"C{i}", label=f"{rank} landmarks: bound")
     ax.semilogy(products, errors, color=f"C{i}", ls=":", label="largest true error")
 ax.set(xlabel="products with the kernel matrix", ylabel="error of 500 predictions")
+ax.set_title("the bound and the true error fall together")
 ax.set_ylim(bottom=1e-10)
 ax.legend(frameon=False, ncols=2, loc="lower left")
 plt.show()
@@ -104,7 +112,7 @@ plt.show()
 # --------
 # With a fixed map of rank :math:`r`, ridge needs the data only through two sums over rows,
 # :math:`\Phi^T \Phi = \sum_i \varphi(x_i) \varphi(x_i)^T` and :math:`\Phi^T t`. So rows can be
-# read in chunks and forgotten. Write it, and compare with a stream in mercer.
+# read in chunks and forgotten. Write this, and compare it with a stream in mercer.
 #
 # Solution
 # --------
@@ -136,7 +144,7 @@ print(f"from the stream {np.abs(in_chunks - streamed).max():.0e}")
 # %%
 # In the sources
 # --------------
-# [KERNELS] (7) is the equation that is solved. The documents stop where :math:`K` can be stored;
-# what is here is preconditioned conjugate gradients with a proof of the error. Figures for a
-# million rows, and how to repeat them: :doc:`/performance`. In practice:
-# :doc:`/how-to/large-data`, :doc:`/how-to/gpu`, :doc:`/how-to/dask`.
+# [KERNELS] (7) is the equation that is solved. The documents assume that :math:`K` can be stored;
+# preconditioned conjugate gradients and the bound are not in them. :doc:`/performance` has figures
+# for a million rows, and the commands that repeat them. In practice: :doc:`/how-to/large-data`,
+# :doc:`/how-to/gpu`, :doc:`/how-to/dask`.
