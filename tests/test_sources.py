@@ -583,14 +583,16 @@ def minus_one(x, z):
 
 
 def test_mds_figure_1_a_curved_surface():
-    """No linear projection unrolls an S; distances along the surface do."""
+    """No linear projection unrolls an S, not even the best one; distances along the surface do."""
     X, t = make_s_curve(400, random_state=0)
     graph = kneighbors_graph(X, 8, mode="distance")
     along = shortest_path(graph, directed=False)
     linear = PCA(2).fit_transform(X)[:, 0]
+    best = X @ np.linalg.lstsq(X - X.mean(axis=0), t)[0]
     unrolled = ClassicalMDS(2, metric="precomputed").fit(along).embedding_[:, 0]
-    assert abs(np.corrcoef(unrolled, t)[0, 1]) > 0.99
-    assert abs(np.corrcoef(linear, t)[0, 1]) < 0.97
+    assert abs(np.corrcoef(unrolled, t)[0, 1]) > 0.995
+    assert abs(np.corrcoef(linear, t)[0, 1]) < 0.95
+    assert abs(np.corrcoef(best, t)[0, 1]) < 0.975
 
 
 def test_mds_eckart_young():

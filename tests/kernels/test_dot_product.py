@@ -47,6 +47,8 @@ def test_worked_example_of_the_slides():
     H = np.eye(4) - 1 / 4
     centred = [[67, -43, 59, -83], [-43, 199, -83, -73], [59, -83, 67, -43], [-83, -73, -43, 199]]
     assert_allclose(H @ K @ H, centred, atol=1e-12)
+    J = np.full((4, 4), 1 / 4)
+    assert_allclose(K - J @ K - K @ J + J @ K @ J, centred, atol=1e-12)  # as printed
     n_lambda = [277.9275172, 252, 2.0724828, 0]
     assert_allclose(np.linalg.eigvalsh(H @ K @ H)[::-1], n_lambda, atol=5e-8)
     F = Polynomial(degree=2).explicit(FOUR_POINTS)
@@ -54,10 +56,12 @@ def test_worked_example_of_the_slides():
 
 
 def test_question_1_the_plane_goes_to_six_dimensions():
-    """[SLIDES] question 1: more principal components than columns."""
+    """[SLIDES] question 1: more principal components than columns; [KERNELS] (1)."""
     assert Polynomial(2).explicit_dim(2) == 6
-    F = Polynomial(2).explicit(rng.normal(size=(1000, 2)))
+    points = rng.normal(size=(1000, 2))
+    F = Polynomial(2).explicit(points)
     assert np.linalg.matrix_rank(F) == 6
+    assert_allclose(F @ F[:9].T, (1 + points @ points[:9].T) ** 2, atol=1e-11)
     x1, x2 = 3.0, 5.0
     expected = [1, math.sqrt(2) * x1, math.sqrt(2) * x2, x1**2, x2**2, math.sqrt(2) * x1 * x2]
     assert_allclose(sorted(Polynomial(2).explicit([[x1, x2]])[0]), sorted(expected))
