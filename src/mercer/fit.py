@@ -6,7 +6,7 @@ certified where it is, and landmarks are added from those that are not yet expla
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
@@ -20,7 +20,6 @@ from .rows import Column, HeldRows, Moments, Rows, Spread, Training, gather
 from .space import (
     Extent,
     Fourier,
-    FourierStep,
     MapOptions,
     Panel,
     certify_and_grow,
@@ -58,9 +57,9 @@ class Statistic:
 
 @dataclass(frozen=True)
 class SpaceStatistic:
-    """Sums that a space takes without coordinates: step(space, number of rows) is folded."""
+    """Sums that a Fourier space takes by transforms, accurate enough for ridge with this alpha."""
 
-    step: Callable[[Any, int], Callable[..., Any]]
+    alpha: float
     columns: Sequence[Column] = ()
 
 
@@ -151,7 +150,8 @@ def _fit_fourier(training, options, sums):
         rows = training.rows_of(kernel)
     space = fourier_space(kernel, extent, options.box, options.tol, options.max_rank)
     if isinstance(sums, SpaceStatistic):
-        total = _transformed(rows, sums.step(space, extent.n), sums.columns)
+        step = partial(space.sums, eps=space.accuracy_for(sums.alpha, extent.n))
+        total = _transformed(rows, step, sums.columns)
         return MapFit(FeatureMap(space), extent.n, space.error, sums=total)
     values = extent.n * space.rank
     limit = current().limit() // (8 * options.copies)
@@ -261,7 +261,7 @@ def fold(rows: Rows, feature_map: FeatureMap, statistic: Statistic, *, residuals
     plain = feature_map.rotation is None and feature_map.mean is None
     if isinstance(space, Fourier) and plain and statistic.of in (Spread.of, Moments.of):
         space.check_matrix()
-        total = _transformed(rows, FourierStep(space), statistic.columns)
+        total = _transformed(rows, space.sums, statistic.columns)
         return total.spread(space) if statistic.of == Spread.of else total.moments(space)
     step = OnPanels(feature_map, statistic.of, residuals)
     return rows.fold(step, statistic.columns)

@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose
 
 from mercer import RBF, Matern
 from mercer.solve.toeplitz import NormalEquations, solve_normal
-from mercer.space.fourier import FourierStep
 from mercer.space.fourier_grid import Extent, fourier_space
 
 # A kernel, dimensions, and an accuracy that needs at most 915 frequencies.
@@ -20,7 +19,7 @@ def problem(request):
     X = rng.uniform(size=(80, d))
     T = np.column_stack([np.sin(4 * X[:, 0]), rng.normal(size=80)])
     space = fourier_space(kernel, Extent.of(X), tol=tol)
-    sums = FourierStep(space)(X, T)
+    sums = space.sums(X, T)
     A, B = sums.second(space), sums.cross_of(space)
     return NormalEquations(space, sums.generator), A, B
 
@@ -82,7 +81,7 @@ def test_the_heaviest_coordinates_are_solved_exactly(problem):
 def test_fewer_products_with_more_written_out(monkeypatch):
     X = np.random.default_rng(0).uniform(size=(2000, 1))
     space = fourier_space(Matern(1.5, 0.1), Extent.of(X), tol=1e-4)
-    sums = FourierStep(space)(X, np.sin(9 * X))
+    sums = space.sums(X, np.sin(9 * X))
     steps = []
     for size in (1, 101):
         monkeypatch.setattr("mercer.solve.toeplitz.WRITTEN_OUT", size)

@@ -63,7 +63,6 @@ from .memory import (
     stored_fit,
     streamed_fit,
 )
-from .nufft import FINEST
 from .products import (
     FUSED_SUMS,
     MatrixProduct,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..engine import FINEST, as_numpy, eigh, matrix_bytes, on_device_of, row_norms, solve_triangular
+from ..engine import as_numpy, eigh, matrix_bytes, on_device_of, row_norms, solve_triangular
 from ..fit import SpaceStatistic, fit_map
-from ..space import Fourier, FourierStep, MapOptions, all_pairs
+from ..space import Fourier, MapOptions
 from .problem import Choice, Given, RidgeProblem
 from .regularized import factor_shifted, solve_regularized
 from .ridge_path import best_alpha
@@ -24,18 +24,6 @@ DIRECT = 3000
 PROBES, MOST_SOLVES, LEAST_SOLVES, SOLVED_COORDINATES = 16, 1024, 64, 10**7
 # The estimate varies by more than what this leaves open.
 PROBE_TOL = 1e-2
-
-
-@dataclass(frozen=True)
-class SumsFor:
-    """Transforms so accurate that the equations of this alpha stay positive definite."""
-
-    alpha: float
-
-    def __call__(self, space: Fourier, n: int) -> FourierStep:
-        size = max(float(np.sum(space.amplitudes**2)), 1e-300)
-        needed = 1e-2 * self.alpha / (n * size) if self.alpha > 0 else 0.0
-        return FourierStep(space, max(FINEST, min(space.accuracy, needed)))
 
 
 @dataclass(frozen=True)
@@ -61,7 +49,7 @@ class FourierEquations:
     @cached_property
     def second(self) -> np.ndarray:
         """Phi'Phi."""
-        return all_pairs(self.space.frequencies, self.space.amplitudes, self.generator)
+        return self.space.pairs(self.generator)
 
     @cached_property
     def products(self) -> NormalEquations:
@@ -141,7 +129,7 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "Fourier
             "fit_intercept=False."
         )
     training, rule = problem.training, problem.alpha
-    statistic = SpaceStatistic(SumsFor(rule.smallest), problem.columns)
+    statistic = SpaceStatistic(rule.smallest, problem.columns)
     fit = fit_map(training, options, statistic)
     sums, space = fit.sums, fit.map.space
     assert isinstance(space, Fourier)

@@ -17,7 +17,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..engine import (
-    FINEST,
     MemoryLimitError,
     as_numpy,
     evenly,
@@ -32,7 +31,7 @@ from ..engine import (
 from ..expansion import Expansion
 from ..kernels import Kernel
 from ..kernels import points as pts
-from ..space import Extent, Fourier, FourierPlan, FourierStep, fourier_space
+from ..space import Fourier, FourierPlan
 from .direct import Direct
 from .dual import FEW, DualSolution, DualSolver, Found, with_intercept
 from .fourier_map import FourierEquations
@@ -106,13 +105,13 @@ class FourierSolver(DualSolver):
 
     def _made_plan(self, problem):
         training, targets = problem.training, problem.n_targets + problem.intercept
-        limit, extent = training.resources.limit(), Extent.of(training.points)
+        limit, points = training.resources.limit(), training.points
         largest = 1.0 if problem.weights is None else float(np.max(problem.weights))
         noise = problem.alpha.smallest / largest
         exact = self.quick and Direct().too_large(problem) is None
         for aim in (min(problem.digits, problem.tol), *(() if exact else (problem.tol,))):
             finer = SPARE * aim if aim <= problem.digits else aim
-            plan = FourierPlan.of(problem.kernel, extent, problem.n, targets, noise, finer)
+            plan = FourierPlan.of(problem.kernel, points, targets, noise, finer)
             most = MOST_FOR_DIGITS if aim < problem.tol else np.inf
             if plan is not None and plan.frequencies <= most and plan.bytes <= limit:
                 return replace(plan, aim=aim)
@@ -165,23 +164,20 @@ class FourierSolver(DualSolver):
     def _found(self, problem, plan, points, T, alphas) -> "DualSystem":
         """With the tolerance of the plan, and a smaller one where rows show that it is needed."""
         kernel, weights = problem.kernel, problem.with_weight.weights
-        extent, limit = Extent.of(points), problem.training.resources.limit()
+        limit = problem.training.resources.limit()
         max_iter = min(problem.max_iter, MOST_PRODUCTS) if self.quick else problem.max_iter
         aim, wanted, patience = plan.aim, plan.aim, max(4 * plan.seconds, 1.0)
         for refinements in range(1 + REFINEMENTS):
             with using(memory_limit=plan.bytes * 2):
-                space = fourier_space(kernel, extent, tol=plan.tol)
+                space = plan.space()
             found = DualSystem(space, points, alphas, weights, max_iter)
             found.solve_checked(kernel, T, aim)
             worst = float(found.residuals.max())
             if worst <= aim or refinements == REFINEMENTS:
                 break
             wanted *= 0.3 * aim / worst
-            shape = (points.shape[0], T.shape[1], float(np.min(alphas)))
-            finer = FourierPlan.of(kernel, extent, *shape, wanted)
-            if finer is None or finer.tol >= plan.tol:
-                break
-            if finer.bytes > limit or finer.seconds > patience:
+            finer = plan.finer(T.shape[1], float(np.min(alphas)), wanted)
+            if finer is None or finer.bytes > limit or finer.seconds > patience:
                 break
             plan = finer
         return found
@@ -209,7 +205,7 @@ class DualSystem:
         self.space, self.points, self.max_iter = space, points, max_iter
         self.alphas = np.asarray(alphas, dtype=float)
         self.weights = np.ones(points.shape[0]) if weights is None else as_numpy(weights)
-        generator = FourierStep(space, FINEST)(points, None, self.weights).generator
+        generator = space.sums(points, None, self.weights, eps=space.finest).generator
         self.equations = NormalEquations(space, generator)
 
     def solve(
@@ -258,10 +254,10 @@ class DualSystem:
 
     def images(self, V: Any) -> np.ndarray:
         """Phi'V."""
-        return self.space.images(self.points, V, eps=FINEST)
+        return self.space.images(self.points, V, eps=self.space.finest)
 
     def _values(self, coef):
-        return as_numpy(self.space.evaluate(self.points, coef, eps=FINEST))
+        return as_numpy(self.space.evaluate(self.points, coef, eps=self.space.finest))
 
 
 # --- the solution ---------------------------------------------------------------------------------
@@ -347,7 +343,7 @@ class FourierSolution(DualSolution):
         space, S = self.prediction.space, self.prediction.S
 
         def made():
-            generator = FourierStep(space, FINEST)(S, None, self.weights).generator
+            generator = space.sums(S, None, self.weights, eps=space.finest).generator
             return FourierEquations(space, generator, self.tol, self.max_iter)
 
         return self.cached("equations", made)

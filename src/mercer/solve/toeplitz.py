@@ -14,7 +14,7 @@ import numpy as np
 import scipy.fft
 
 from ..engine import current
-from ..space import all_pairs
+from ..space import Fourier
 from .conjugate_gradients import ConjugateGradients
 from .regularized import factor_shifted, solve_factored
 
@@ -27,9 +27,9 @@ WRITTEN_OUT = 2000
 class NormalEquations:
     """Products with Phi'Phi in the real coordinates of a Fourier space."""
 
-    def __init__(self, space, generator):
+    def __init__(self, space: Fourier, generator: np.ndarray):
         self.h, self.amplitudes = len(space.frequencies), space.amplitudes
-        self.frequencies, self.generator = space.frequencies, generator
+        self.space, self.generator = space, generator
         self.shape = tuple(scipy.fft.next_fast_len(k, real=True) for k in generator.shape)
         self.workers = current().threads
         m = tuple(k // 2 for k in generator.shape)
@@ -63,8 +63,7 @@ class NormalEquations:
         order = np.argsort(-self.amplitudes[1:], kind="stable")
         heaviest = order[: max(0, (WRITTEN_OUT - 1) // 2)]
         positions = np.concatenate([[0], 1 + heaviest, 1 + self.h + heaviest])
-        amplitudes = np.concatenate([self.amplitudes[:1], self.amplitudes[1:][heaviest]])
-        return positions, all_pairs(self.frequencies[heaviest], amplitudes, self.generator)
+        return positions, self.space.pairs(self.generator, heaviest)
 
     def __matmul__(self, W: np.ndarray) -> np.ndarray:
         """Phi'Phi W for a matrix W."""

@@ -10,7 +10,7 @@ from .choice import (
     space_of_sample,
 )
 from .cholesky import Fit, factorize
-from .fourier import Fourier, FourierStep, all_pairs
+from .fourier import Fourier
 from .fourier_grid import Extent, FourierPlan, fourier_space
 from .grow import certify_and_grow, empty_factor, extended
 from .indefinite import check_symmetric

@@ -59,6 +59,9 @@ class Fourier(ClosedSpace):
     corners : two rows of all columns between which the training rows lie
     """
 
+    # The best accuracy of transforms.
+    finest = nufft.FINEST
+
     def __init__(
         self, kernel, columns, low, high, periods, frequencies, weights, error, corners, like=None
     ):
@@ -115,7 +118,7 @@ class Fourier(ClosedSpace):
     def accuracy(self) -> float:
         """The requested accuracy of transforms: relative to the size of their result."""
         size = math.fsum(self.amplitudes**2)
-        return max(nufft.FINEST, min(1e-9, FINER * self.error / size if size else 0.0))
+        return max(self.finest, min(1e-9, FINER * self.error / size if size else 0.0))
 
     @property
     def total_error(self) -> float:
@@ -242,6 +245,68 @@ class Fourier(ClosedSpace):
         shape = tuple(2 * k + 1 for k in m)
         return np.ravel_multi_index(tuple((frequencies + np.array(m)).T), shape)
 
+    # --- sums over rows ---------------------------------------------------------------------------
+
+    # Phi'Phi is Toeplitz up to the weights: its entries depend on j - l and j + l alone, and all
+    # follow from g_k = sum_i w_i exp(-2 pi i k . t_i) for k = -2m..2m, one nonuniform transform.
+
+    def accuracy_for(self, alpha: float, n: int) -> float:
+        """Accuracy of transforms that leaves the equations of n rows positive definite."""
+        size = max(float(np.sum(self.amplitudes**2)), 1e-300)
+        needed = 1e-2 * alpha / (n * size) if alpha > 0 else 0.0
+        return max(self.finest, min(self.accuracy, needed))
+
+    def sums(
+        self, points: Array, T: Any = None, weights: Any = None, start: int = 0, *, eps: Any = None
+    ) -> "FourierSums":
+        """Sums of a block of rows, its targets and its weights: the step of a fold."""
+        eps = self.accuracy if eps is None else eps
+
+        def part(a: int, b: int):
+            mine = (None if v is None else as_numpy(v)[a:b] for v in (T, weights))
+            return self._sums(rows_of(points, a, b), eps, *mine)
+
+        return reduce(add, (part(a, b) for a, b in tiles.cuts(points.shape[0], ROWS)))
+
+    def _sums(self, points, eps, T, weights):
+        m, t = self.reach, self.phases(points)
+        T = None if T is None else np.asarray(T, dtype=np.float64)
+        v = np.ones((1 if T is None else 1 + T.shape[1], t.shape[0]))  # weights, weighted targets
+        if weights is not None:
+            v[0] = weights
+        n, double = float(v[0].sum()), tuple(2 * k for k in m)
+        if T is None:
+            return FourierSums(t.shape[0], n, nufft.sums(t, v, double, eps)[0])
+        v[1:] = T.T if weights is None else T.T * v[0]
+        target, squares = v[1:].sum(axis=1), np.array([x @ y for x, y in zip(v[1:], T.T)])
+        # Weights and targets share transforms, and so the accuracy of the larger of them.
+        largest = np.array([max(x.max(), -x.min()) for x in v[1:]])
+        scale = np.where(largest > 0, largest, 1.0) / max(float(v[0].max()), 1e-300)
+        v[1:] /= scale[:, None]
+        F = nufft.sums(t, v, double, eps)
+        cross = np.stack([_middle(f, m) * s for f, s in zip(F[1:], scale)])
+        return FourierSums(t.shape[0], n, F[0], cross, target, squares)
+
+    def pairs(self, generator: np.ndarray, some: Any = slice(None)) -> np.ndarray:
+        """Phi'W Phi in the coordinates of zero and of some frequencies, from g_k, k = -2m..2m."""
+        frequencies, own = self.frequencies[some], self.amplitudes
+        amplitudes = np.concatenate([own[:1], own[1:][some]])
+        m, h = tuple(k // 2 for k in generator.shape), len(frequencies)
+        with_zero = np.concatenate([np.zeros((1, len(m)), dtype=int), frequencies])
+        A = np.empty((1 + 2 * h, 1 + 2 * h))
+        flat = generator.ravel()
+        apart = flat[_pairs(with_zero, -with_zero, m)]  # g at j - l
+        along = flat[_pairs(with_zero, with_zero, m)]  # g at j + l
+        A[: 1 + h, : 1 + h] = (apart.real + along.real) / 2
+        A[1 + h :, 1 + h :] = (apart.real - along.real)[1:, 1:] / 2
+        # cos(j) sin(l) = (sin(l + j) + sin(l - j)) / 2, and the sum of sines is -Im g.
+        A[: 1 + h, 1 + h :] = (apart.imag - along.imag)[:, 1:] / 2
+        A[1 + h :, : 1 + h] = A[: 1 + h, 1 + h :].T
+        scale = np.concatenate([amplitudes, amplitudes[1:]])
+        A *= scale[:, None]
+        A *= scale[None, :]
+        return A
+
     # --- the certificate --------------------------------------------------------------------------
 
     def radii(self, X: Any, diagonal: Any) -> Radii:
@@ -255,12 +320,6 @@ class Fourier(ClosedSpace):
         turns /= max(math.fsum(self.amplitudes**2), float(np.finfo(float).tiny))
         units = self.rank**0.5 + self.kernel.rounding(self.corners) + 2 * math.pi * turns
         return 0.5 * float(np.finfo(float).eps) * units
-
-
-# --- sums over rows -------------------------------------------------------------------------------
-
-# Phi'Phi is Toeplitz up to the weights: its entries depend on j - l and j + l alone, and all follow
-# from g_k = sum_i w_i exp(-2 pi i k . t_i) for k = -2m..2m, one nonuniform transform.
 
 
 @dataclass
@@ -299,7 +358,7 @@ class FourierSums:
 
     def second(self, space: Fourier) -> np.ndarray:
         """Phi'W Phi, written out."""
-        return all_pairs(space.frequencies, space.amplitudes, self.generator)
+        return space.pairs(self.generator)
 
     def cross_of(self, space: Fourier) -> np.ndarray | None:
         """Phi'W T."""
@@ -323,63 +382,6 @@ class FourierSums:
 def _moved(parts, space):
     """Sums where the coordinates are."""
     return [None if part is None else on_device_of(part, space.example) for part in parts]
-
-
-@dataclass(frozen=True)
-class FourierStep:
-    """The step of a fold: sums of a block of rows, its targets and its weights."""
-
-    space: Fourier
-    eps: float | None = None  # accuracy of the transforms; None: the space's own
-
-    def __call__(self, points, T=None, weights=None, start=0):
-        def part(a: int, b: int):
-            mine = (None if v is None else as_numpy(v)[a:b] for v in (T, weights))
-            return self._of(rows_of(points, a, b), *mine)
-
-        return reduce(add, (part(a, b) for a, b in tiles.cuts(points.shape[0], ROWS)))
-
-    def _of(self, points, T, weights):
-        m, t = self.space.reach, self.space.phases(points)
-        T = None if T is None else np.asarray(T, dtype=np.float64)
-        v = np.ones((1 if T is None else 1 + T.shape[1], t.shape[0]))  # weights, weighted targets
-        if weights is not None:
-            v[0] = weights
-        n, double = float(v[0].sum()), tuple(2 * k for k in m)
-        eps = self.space.accuracy if self.eps is None else self.eps
-        if T is None:
-            return FourierSums(t.shape[0], n, nufft.sums(t, v, double, eps)[0])
-        v[1:] = T.T if weights is None else T.T * v[0]
-        target, squares = v[1:].sum(axis=1), np.array([x @ y for x, y in zip(v[1:], T.T)])
-        # Weights and targets share transforms, and so the accuracy of the larger of them.
-        largest = np.array([max(x.max(), -x.min()) for x in v[1:]])
-        scale = np.where(largest > 0, largest, 1.0) / max(float(v[0].max()), 1e-300)
-        v[1:] /= scale[:, None]
-        F = nufft.sums(t, v, double, eps)
-        cross = np.stack([_middle(f, m) * s for f, s in zip(F[1:], scale)])
-        return FourierSums(t.shape[0], n, F[0], cross, target, squares)
-
-
-def all_pairs(frequencies: Array, amplitudes: np.ndarray, generator: np.ndarray) -> np.ndarray:
-    """Phi'W Phi in the coordinates of zero and of these frequencies, from g_k, k = -2m..2m.
-
-    `amplitudes` are those of zero and of the frequencies.
-    """
-    m, h = tuple(k // 2 for k in generator.shape), len(frequencies)
-    with_zero = np.concatenate([np.zeros((1, len(m)), dtype=int), frequencies])
-    A = np.empty((1 + 2 * h, 1 + 2 * h))
-    flat = generator.ravel()
-    apart = flat[_pairs(with_zero, -with_zero, m)]  # g at j - l
-    along = flat[_pairs(with_zero, with_zero, m)]  # g at j + l
-    A[: 1 + h, : 1 + h] = (apart.real + along.real) / 2
-    A[1 + h :, 1 + h :] = (apart.real - along.real)[1:, 1:] / 2
-    # cos(j) sin(l) = (sin(l + j) + sin(l - j)) / 2, and the sum of sines is -Im g.
-    A[: 1 + h, 1 + h :] = (apart.imag - along.imag)[:, 1:] / 2
-    A[1 + h :, : 1 + h] = A[: 1 + h, 1 + h :].T
-    scale = np.concatenate([amplitudes, amplitudes[1:]])
-    A *= scale[:, None]
-    A *= scale[None, :]
-    return A
 
 
 def _middle(F, m):

@@ -237,7 +237,7 @@ def _count(form, width, tol):
 
 @dataclass(frozen=True)
 class FourierPlan:
-    """A tolerance of the map, and what a fit with it takes.
+    """A map of a kernel on the box of some rows, and what a fit with it takes.
 
     tol : of the map, relative to k(x, x)
     aim : the residual that this should give, relative to the targets
@@ -245,6 +245,8 @@ class FourierPlan:
     bytes, seconds : predicted; seconds of one core
     """
 
+    kernel: Kernel
+    extent: Extent
     tol: float
     aim: float
     frequencies: float
@@ -254,9 +256,8 @@ class FourierPlan:
     @classmethod
     def of(
         cls,
-        kernel: Any,
-        extent: Extent,
-        n: Any,
+        kernel: Kernel,
+        rows: Any,
         n_targets: int,
         alpha: float,
         aim: float,
@@ -266,12 +267,13 @@ class FourierPlan:
         The error of a kernel value is tol / sqrt(frequencies) at most pairs of points, times
         k(x, x), and n of them add up with coefficients of t / alpha at most, of any sign. None
         where the kernel has no Fourier series in one to three columns, or not one that is so
-        accurate.
+        accurate. `rows` are points, or their Extent.
         """
+        extent = rows if isinstance(rows, Extent) else Extent.of(rows)
         form = kernel.fourier_form()
         if form is None or not alpha > 0 or not form.size > 0:
             return None
-        low, high = extent.with_margin()
+        n, (low, high) = extent.n, extent.with_margin()
         wanted = SAFETY * aim * alpha / (math.sqrt(n) * form.size)
 
         @cache
@@ -297,12 +299,22 @@ class FourierPlan:
         if d > MOST_COLUMNS or tol > HOPE * wanted * math.sqrt(frequencies):
             return None
         return cls(
+            kernel,
+            extent,
             tol,
             aim,
             frequencies,
             int(_sums_bytes(frequencies, d) + coordinates_bytes(n, 2 * d + 8 * n_targets)),
             _seconds(n, d, frequencies, n_targets),
         )
+
+    def finer(self, n_targets: int, alpha: float, aim: float) -> "FourierPlan | None":
+        """The same for a smaller residual; None where that takes no smaller tolerance."""
+        found = FourierPlan.of(self.kernel, self.extent, n_targets, alpha, aim)
+        return None if found is None or found.tol >= self.tol else found
+
+    def space(self) -> Fourier:
+        return fourier_space(self.kernel, self.extent, tol=self.tol)
 
 
 def _seconds(n, d, frequencies, n_targets):
