@@ -27,7 +27,7 @@ from ..expansion import Expansion
 from ..feature_map import LinearOnMap
 from ..fit import Statistic
 from ..kernels import KernelLike, NotPSDError, RandomState
-from ..rows import Extremes, Spread
+from ..rows import Spread
 from ..space import all_eigenpairs, leading_eigenpairs, signs
 from .kernel_map import KernelMap, fit_rows
 from .map_method import Projection
@@ -41,6 +41,42 @@ SMALL = 500
 # Fewer components than a tenth of the points: Krylov; ranks below an eighth of them are low, and
 # worth looking for where there are few columns (smooth kernels in few dimensions).
 FEW_COMPONENTS, LOW_RANK, FEW_COLUMNS = 10, 8, 16
+
+
+# Entries closer than this, relative to them, are equal: the sign rule of space/spectra.py.
+TIED = 1e-6
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """The largest of the scores and of their negatives, and the first row close to each; they add.
+
+    From these follow the signs of components, whatever the order of the passes.
+    """
+
+    largest: np.ndarray
+    at: np.ndarray
+
+    @classmethod
+    def of(cls, scores: Any, start: int = 0) -> "Extremes":
+        scores = as_numpy(scores).astype(np.float64)
+        both = np.stack([scores, -scores])
+        largest = both.max(axis=1)
+        near = both >= (largest - TIED * np.abs(largest))[:, None]
+        return cls(largest, start + near.argmax(axis=1))
+
+    def __add__(self, other):
+        gap = other.largest - self.largest
+        tied = np.abs(gap) <= TIED * np.maximum(np.abs(self.largest), np.abs(other.largest))
+        at = np.where(gap > 0, other.at, self.at)
+        at = np.where(tied, np.minimum(self.at, other.at), at)
+        return Extremes(np.maximum(self.largest, other.largest), at)
+
+    def signs(self) -> np.ndarray:
+        """-1 where the first entry within tolerance of the largest |entry| is negative."""
+        gap = self.largest[1] - self.largest[0]
+        tied = np.abs(gap) <= TIED * np.abs(self.largest).max(axis=0)
+        return np.where(np.where(tied, self.at[1] < self.at[0], gap > 0), -1.0, 1.0)
 
 
 @dataclass(frozen=True)

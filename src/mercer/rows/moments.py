@@ -10,7 +10,6 @@ import numpy as np
 
 from ..engine import (
     Array,
-    as_numpy,
     gram,
     namespace,
     on_device_of,
@@ -201,51 +200,3 @@ class ByClass:
 
     def moved(self, origin: Array | None):
         return ByClass(self.labels, self.spread.moved(origin))
-
-
-@dataclass
-class Extremes:
-    """The largest and the smallest value in each column, and the first row close to each.
-
-    From these follows the sign rule of space/spectra.py, whatever the order of the passes.
-    """
-
-    largest: np.ndarray
-    smallest: np.ndarray
-    largest_at: np.ndarray
-    smallest_at: np.ndarray
-
-    TOLERANCE = 1e-6
-
-    @classmethod
-    def of(cls, values: Any, start: int = 0):
-        values = as_numpy(values).astype(np.float64)
-        top, bottom = values.max(axis=0), values.min(axis=0)
-        slack = cls.TOLERANCE
-        near_top = values >= top - slack * np.abs(top)
-        near_bottom = values <= bottom + slack * np.abs(bottom)
-        return cls(top, bottom, start + near_top.argmax(axis=0), start + near_bottom.argmax(axis=0))
-
-    def __add__(self, other):
-        largest, largest_at = _further(self.largest, self.largest_at, other, "largest", 1)
-        smallest, smallest_at = _further(self.smallest, self.smallest_at, other, "smallest", -1)
-        return Extremes(largest, smallest, largest_at, smallest_at)
-
-    def signs(self):
-        """-1 where the first entry within tolerance of the largest |entry| is negative."""
-        top, bottom = self.largest, -self.smallest
-        slack = self.TOLERANCE * np.maximum(np.abs(top), np.abs(bottom))
-        tied = np.abs(top - bottom) <= slack
-        negative = np.where(tied, self.smallest_at < self.largest_at, bottom > top)
-        return np.where(negative, -1.0, 1.0)
-
-
-def _further(value, at, other, name, sign):
-    """The more extreme of two values per column, with the first row that is close to it."""
-    theirs, theirs_at = getattr(other, name), getattr(other, f"{name}_at")
-    slack = Extremes.TOLERANCE * np.maximum(np.abs(value), np.abs(theirs))
-    gap = sign * (theirs - value)
-    best = np.where(gap > 0, theirs, value)
-    tied = np.abs(gap) <= slack
-    where = np.where(tied, np.minimum(at, theirs_at), np.where(gap > 0, theirs_at, at))
-    return best, where
