@@ -12,7 +12,6 @@ from .adapters import (
 from .algebra import Constant, Exp, PolynomialOf, Power, Product, Scaled, Sum
 from .calls import remembering
 from .columnwise import Chi2, Intersection, Laplacian
-from .composite import finite_values
 from .dot_product import Cosine, Linear, Polynomial, QuadraticForm, Sigmoid
 from .fingerprints import Tanimoto
 from .forests import ForestKernel

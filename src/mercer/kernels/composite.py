@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from ..engine import Form, is_symbolic, namespace, require
+from ..engine import Form, namespace
 from .capabilities import NAMED, Slopes, above_underflow, times
 from .kernel import ALL, Kernel
 from .monomials import require_dense
@@ -18,27 +17,11 @@ from .spectral import FourierForm
 from .types import Array, Tile
 
 
-def finite_values(kernel: object, compute: Callable[..., Any], *arguments):
-    """Kernel values as `compute` gives them, refused where they overflowed."""
-    with np.errstate(over="ignore", invalid="ignore"):  # the error says more
-        values = compute(*arguments)
-    if is_symbolic(values):
-        return values
-    numbers = values.data if issparse(values) else values
-    xp = namespace(numbers)
-    require(
-        bool(xp.all(xp.isfinite(numbers))),
-        f"{kernel!r} overflows {values.dtype} on this data: some k(x, z) is infinite or NaN. Scale "
-        "the data (sklearn.preprocessing.StandardScaler) or what the functions return.",
-    )
-    return values
-
-
 def _checked_if_needed(kernel: Kernel, compute: Callable[..., Any]) -> Callable[..., Any]:
     """`compute` as it is, or refused where it overflows: `check_range` asks no user's function."""
     if not kernel.runs_user_code:
         return compute
-    return lambda *arguments: finite_values(kernel, compute, *arguments)
+    return lambda *arguments: kernel.finite(compute, *arguments)
 
 
 class Operand:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse
 
-from ..engine import is_array, namespace, on_device_of, require
+from ..engine import is_array, namespace, on_device_of, positive_part, require
 from .points import as_gram, as_objects, as_vectors, looks_numeric, naming, take
 from .types import Array
 
@@ -92,6 +92,14 @@ class DataRows:
     def magnitude(self, kernel: Any, points: Array, diagonal: Array) -> Array:
         """k(x, x), or more where terms of it cancel."""
         return kernel.magnitude(points) if kernel.has_magnitude else diagonal
+
+    def lengths(self, kernel: Any, points: Array, diagonal: Any = None) -> Any:
+        """The lengths that rounding is relative to: sqrt k(x, x), or more where terms cancel."""
+        own = kernel.diagonal(points) if diagonal is None else diagonal
+        xp = namespace(own)
+        with np.errstate(over="ignore"):  # an infinite bound is a bound
+            terms = self.magnitude(kernel, points, own)
+        return xp.sqrt(positive_part(xp.where(terms > own, terms, own)))
 
     def absolute_noise(self, noise: float) -> float:
         """Rounding of values that does not shrink with k(x, x); `noise`: that of the largest."""

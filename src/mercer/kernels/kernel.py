@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ..engine import Form, is_integer, is_number, namespace, same_kind
+from ..engine import Form, is_integer, is_number, is_symbolic, namespace, require, same_kind
 from . import points as pts
 from .capabilities import Accuracy, Capabilities, said
 from .gram_rows import DATA, GRAM, DataRows
@@ -177,10 +177,23 @@ class Kernel(Parametrized, Capabilities, Accuracy):
         columns, for such products alone. ``KernelMap(kernel, basis="closed").fit_transform(X)``
         numbers the columns in use, and every estimator takes those.
         """
-        from .composite import finite_values
-
         kernel = self.bind(X)
-        return finite_values(kernel, kernel.features, kernel.points(X))
+        return kernel.finite(kernel.features, kernel.points(X))
+
+    def finite(self, compute: Callable[..., Any], *arguments: Any) -> Any:
+        """Values or features as `compute` gives them, refused where they overflowed."""
+        with np.errstate(over="ignore", invalid="ignore"):  # the error says more
+            values = compute(*arguments)
+        if is_symbolic(values):
+            return values
+        numbers = values.data if scipy.sparse.issparse(values) else values
+        xp = namespace(numbers)
+        require(
+            bool(xp.all(xp.isfinite(numbers))),
+            f"{self!r} overflows {values.dtype} on this data: some k(x, z) is infinite or NaN. "
+            "Scale the data (sklearn.preprocessing.StandardScaler) or what the functions return.",
+        )
+        return values
 
     def bind(self, X: Data, sample_weight: ArrayLike | None = None) -> Self:
         """A copy with data-dependent parameters and column names turned into numbers.

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..engine import as_host, is_array, is_symbolic, namespace, on_device_of, require
 from .capabilities import above_underflow
-from .composite import OnImages, Unary, finite_values
+from .composite import OnImages, Unary
 from .hashing import scaled_rows
 from .kernel import ALL, Kernel
 from .parameters import FUNCTION
@@ -92,7 +92,7 @@ class Weighted(Unary):
             t *= self.factors(rows)[:, None] * right[:, columns]  # as one: symmetric to the bit
             return t
 
-        return lambda rows, columns=ALL: finite_values(self, tile, rows, columns)
+        return lambda rows, columns=ALL: self.finite(tile, rows, columns)
 
     def features(self, X: Array) -> Array:
         F, factors = self.kernel.features(X), self.factors(X)
@@ -160,7 +160,7 @@ class Rescaled(Weighted):
         return values
 
     def diagonal(self, X: Array) -> Array:
-        return finite_values(self, lambda: self.kernel.diagonal(X) * self.factors(X) ** 2)
+        return self.finite(lambda: self.kernel.diagonal(X) * self.factors(X) ** 2)
 
     def magnitude(self, X: Array) -> Array:
         return above_underflow(self.kernel.magnitude(X) * self.factors(X) ** 2)
@@ -202,7 +202,7 @@ class Normalized(Weighted):
 
     def lengths(self, X: Array) -> Array:
         """sqrt k(x, x); 1 for a point at the origin of feature space, which stays there."""
-        d = finite_values(self.kernel, self.kernel.diagonal, X)
+        d = self.kernel.finite(self.kernel.diagonal, X)
         xp = namespace(d)
         if is_symbolic(d):
             return xp.sqrt(xp.where(d == 0, xp.ones_like(d), d))

@@ -21,7 +21,7 @@ from ..engine import (
     readable,
     rows_of,
 )
-from ..kernels import finite_values, hashing
+from ..kernels import hashing
 from .certificate import Radii
 from .protocol import ClosedSpace
 
@@ -72,7 +72,7 @@ class OwnFeatures(ClosedSpace):
 def features(kernel: Any, X: Any):
     """The kernel's own coordinates; sparse rows are filled first, since few of theirs stay zero."""
     X = X.toarray() if scipy.sparse.issparse(X) else X
-    return finite_values(kernel, kernel.features, X)
+    return kernel.finite(kernel.features, X)
 
 
 class SparseFeatures(OwnFeatures):
