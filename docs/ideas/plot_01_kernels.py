@@ -18,8 +18,10 @@ x_n` and numbers :math:`a_i`, :math:`a^T K a = \sum_{i,j} a_i a_j k(x_i, x_j) \g
 Aronszajn).
 
 *Proof.* Kernels have this property, because :math:`a^T K a = \|\sum_i a_i \varphi(x_i)\|^2`.
-Conversely, take all functions :math:`f = \sum_i a_i k(x_i, \cdot)`, and for
-:math:`g = \sum_j b_j k(y_j, \cdot)` define
+Conversely, for :math:`n` fixed points it is enough to decompose :math:`K = U \Lambda U^T`: the rows
+of :math:`U \Lambda^{1/2}` have the inner products :math:`K`. (Lesson 3 is about this.) For all
+points at once, let functions be the points of the space. Take all functions :math:`f = \sum_i a_i
+k(x_i, \cdot)`, and for :math:`g = \sum_j b_j k(y_j, \cdot)` define
 
 .. math::
 

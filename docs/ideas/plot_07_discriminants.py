@@ -31,11 +31,12 @@ function :math:`g`
     = \tfrac12 \|g\|^2 - \langle g, f_a \rangle + \sum_i a_i \ge D(a) ,
 
 because the smallest value of the middle is at :math:`g = f_a`. So :math:`P(f^*) \ge D(a)`. Next,
-:math:`P` is :math:`\frac12 \|f\|^2` plus a convex function with its
-minimum at :math:`f^*`, so :math:`P(f_a) \ge P(f^*) + \frac12 \|f_a - f^*\|^2`. Together
-:math:`\frac12 \|f_a - f^*\|^2 \le P(f_a) - D(a)`, which is called the **duality gap**. Finally,
-:math:`|f(z)| = |\langle f, k(z, \cdot) \rangle| \le \|f\| \sqrt{k(z, z)}` for
-:math:`f = f_a - f^*`. ∎
+:math:`P` is the square :math:`\frac12 \|f\|^2` plus a convex function. A convex function lies above
+a tangent at :math:`f^*`, and the square lies above its own by exactly :math:`\frac12 \|f -
+f^*\|^2`. At the minimum the slopes of the two tangents cancel, so :math:`P(f_a) \ge P(f^*) +
+\frac12 \|f_a - f^*\|^2`. Together :math:`\frac12 \|f_a - f^*\|^2 \le P(f_a) - D(a)`, which is
+called the **duality gap**. Finally, :math:`|f(z)| = |\langle f, k(z, \cdot) \rangle| \le \|f\|
+\sqrt{k(z, z)}` for :math:`f = f_a - f^*`. ∎
 
 :math:`P` and :math:`D` contain the data only through inner products, so a linear SVM on
 coordinates is the kernel SVM (lesson 4).
