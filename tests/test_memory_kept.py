@@ -96,6 +96,24 @@ FITS = {
         "KernelSVC('auto', kernel=RBF(0.1), memory_limit={limit}, tol=0.1).fit(X, y > 0)",
         3_000,
     ),
+    "probabilities": (
+        "KernelLogistic(kernel=RBF(0.1), memory_limit={limit}, tol=0.1).fit(X, y > 0)",
+        6_000,
+    ),
+    "probabilities of four classes": (
+        "KernelLogistic(kernel=RBF(0.1), memory_limit={limit}, tol=0.1)"
+        ".fit(X, np.digitize(y, [-0.5, 0, 0.5]))",
+        6_000,
+    ),
+    "probabilities on coordinates": (
+        "KernelLogistic(kernel=KernelMap(RBF(0.1), max_rank={rank}, memory_limit={limit}), tol=0.1)"
+        ".fit(X, y > 0)",
+        12_000,
+    ),
+    "probabilities whose C is chosen": (
+        "KernelLogistic('auto', kernel=RBF(0.1), memory_limit={limit}, tol=0.1).fit(X, y > 0)",
+        3_000,
+    ),
     "PCA by absolute values": (
         "KernelPCAL1(2, KernelMap(RBF(0.1), max_rank={rank} // 2, memory_limit={limit}), n_init=1,"
         " max_iter=20).fit(X)",
@@ -107,6 +125,19 @@ FITS = {
         45_000,
     ),
 }
+# Tables whose copies count: W has 500 columns.
+WIDE = {
+    "wide ridge": ("KernelRidge(1.0, RBF(1e-3), memory_limit={limit}, tol=0.1).fit(W, y)", 5_000),
+    "wide linear ridge": ("KernelRidge(1.0, Linear(), memory_limit={limit}).fit(W, y)", 5_000),
+    "wide machine": (
+        "KernelSVC(kernel=RBF(1e-3), memory_limit={limit}, tol=0.1).fit(W, y > 0)",
+        5_000,
+    ),
+    "wide probabilities": (
+        "KernelLogistic(kernel=RBF(1e-3), memory_limit={limit}, tol=0.1).fit(W, y > 0)",
+        5_000,
+    ),
+}
 # To learn a kernel: a search, folds where rows are few, and a stack.
 LEARNED = {
     "regressor": ("KernelRegressor(memory_limit={limit}, random_state=0).fit(X, y)", 2_000),
@@ -115,6 +146,14 @@ LEARNED = {
         2_000,
     ),
     "regressor by folds": ("KernelRegressor(memory_limit={limit}).fit(X, y)", 900),
+    "regressor by groups": (
+        "KernelRegressor(memory_limit={limit}).fit(X, y, groups=np.arange(len(y)) // 40)",
+        400,
+    ),
+    "regressor of many columns": (
+        "KernelRegressor(memory_limit={limit}).fit(np.tile(X, 20)[:, :100] ** 2, y)",
+        300,
+    ),
 }
 
 SCRIPT = """
@@ -123,9 +162,9 @@ SCRIPT = """
     import warnings
     import numpy as np
     from sklearn.linear_model import SGDClassifier
-    from mercer import RBF, Chunks, KernelClassifier, KernelDiscriminant, Kernelized, KernelMap
-    from mercer import KernelPCA, KernelPCAL1, KernelRegressor, KernelRidge, KernelRidgeCV
-    from mercer import KernelSVC
+    from mercer import RBF, Chunks, KernelClassifier, KernelDiscriminant, Kernelized, KernelLogistic
+    from mercer import Linear, KernelMap, KernelPCA, KernelPCAL1, KernelRegressor, KernelRidge
+    from mercer import KernelRidgeCV, KernelSVC
     from mercer.engine.memory import MemoryLimitError
 
     class Unproven(RBF):
@@ -135,9 +174,9 @@ SCRIPT = """
         with open("/proc/self/status") as status:
             return 1024 * next(int(line.split()[1]) for line in status if line.startswith(name))
 
-    def work(code, X, y):
+    def work(code, X, W, y):
         try:
-            eval(code, globals() | {"X": X, "y": y})
+            eval(code, globals() | {"X": X, "W": W, "y": y})
         except MemoryLimitError as error:
             return "refused: " + str(error)
         return "fitted"
@@ -146,16 +185,17 @@ SCRIPT = """
     rng = np.random.default_rng(0)
     all_X = rng.normal(size=(45_000, 6))
     all_y = np.sin(all_X[:, 0]) + 0.1 * rng.normal(size=45_000)
+    all_W = rng.normal(size=(5_000, 500))
     for name, code, rows in FITS:
         if os.fork() == 0:  # so that no fit has the memory of the one before
-            X, y = all_X[:rows], all_y[:rows]
-            work(code, X[:200].copy(), y[:200].copy())  # what is imported
+            X, W, y = all_X[:rows], all_W[:rows], all_y[:rows]
+            work(code, X[:200].copy(), W[:200].copy(), y[:200].copy())  # what is imported
             X.T @ X[:, :1]  # the buffers of BLAS
             gc.collect()
             with open("/proc/self/clear_refs", "w") as peak:
                 peak.write("5")
             before = memory("VmRSS")
-            answer = work(code, X, y)
+            answer = work(code, X, W, y)
             print(f"{name}: {memory('VmHWM') - before} {answer}", flush=True)
             os._exit(0)
         os.wait()
@@ -166,7 +206,7 @@ SCRIPT = """
 def measured(request):
     """(limit, bytes and answer of every fit)."""
     limit, rank = request.param * 10**6, 300 if request.param == 100 else 600
-    chosen = {40: LEARNED, 100: FITS | LEARNED, 250: FITS}[request.param]
+    chosen = {40: LEARNED, 100: FITS | WIDE | LEARNED, 250: FITS | WIDE}[request.param]
     fits = [(n, code.format(limit=limit, rank=rank), rows) for n, (code, rows) in chosen.items()]
     script = f"FITS = {fits!r}\n" + textwrap.dedent(SCRIPT)
     done = subprocess.run(

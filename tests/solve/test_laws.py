@@ -201,3 +201,10 @@ def test_a_wrong_solution_is_not_within_its_bound(rows):
     moved = replace(solution.prediction, W=solution.prediction.W + 1e-6)
     values, _ = oracle(Matern(0.5), X, T[:, :1], Z, None, False, [0.1])
     assert np.any(np.abs(moved(Z) - values) > solution.error_bound(Z))
+
+
+def test_the_rank_is_at_most_the_dimension_of_the_features(rng):
+    """A sample of 400 rows has full rank with 450 columns; all rows have rank 450."""
+    X = rng.normal(size=(2000, 450))
+    problem = RidgeProblem(Training.of(Linear(), X), X[:, :1], Given(np.ones(1)))
+    assert problem.rank == 450

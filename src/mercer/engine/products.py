@@ -128,13 +128,16 @@ def _form(kernel, X):
 
 def _fused(form, X, exact):
     """In one pass on a GPU, or None where that is not known for the form or the device."""
-    cuda = "torch" in type(X).__module__ and str(X.device).startswith("cuda")
-    if form is None or not form.is_fusible or not cuda:
+    if form is None or not form.is_fusible or not _is_cuda(X):
         return None
     from .fused import FusedProduct
 
     product = FusedProduct(form, X, exact=exact, squares=FUSED_SUMS)
     return MatrixProduct(product, "fused", exact)
+
+
+def _is_cuda(X):
+    return "torch" in type(X).__module__ and str(X.device).startswith("cuda")
 
 
 def _plain(kernel, X):

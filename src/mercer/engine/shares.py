@@ -21,6 +21,8 @@ QUICK_TILE = (256, 256)
 QUICK_ERROR = 1e-4
 # Columns from which on BLAS multiplies a tile by all of them at once.
 FEW_COLUMNS = 4
+# Rows that are copied in double precision at a time.
+ROWS_AT_ONCE = 4096
 EPS32 = float(np.finfo(np.float32).eps)
 # NumPy compares an array with another array four times faster than with a number.
 ZEROS = np.zeros(QUICK_TILE, dtype=np.float32)
@@ -113,23 +115,15 @@ class SingleValues:
 
         [2 x, -1, -|x|^2] against [z, |z|^2, 1]: minus squared distances as one product.
         """
-        X = as_numpy(X).astype(np.float64)
-        centre = X.mean(axis=0)
+        X = as_numpy(X)
+        centre = X.mean(axis=0, dtype=np.float64)
         terms = []
         for term in form.terms:
             leaves = []
             for leaf in term.leaves:
-                x = X - centre if leaf.of_distance else X
-                x = x * np.asarray(leaf.scale, dtype=np.float64)
-                squares = np.einsum("ij,ij->i", x, x)[:, None]
-                if leaf.of_distance and EPS32 * float(squares.max()) > QUICK_ERROR:
+                sides = _sides(leaf, X, centre)
+                if sides is None:
                     return None
-                left = right = x
-                if leaf.of_distance:
-                    ones = np.ones_like(squares)
-                    left = np.concatenate([2.0 * x, -ones, -squares], axis=1)
-                    right = np.concatenate([x, squares, ones], axis=1)
-                sides = (np.ascontiguousarray(side, dtype=np.float32) for side in (left, right))
                 leaves.append((leaf, *sides))
             terms.append((term.coefficient, leaves))
         return cls(terms)
@@ -152,3 +146,24 @@ class SingleValues:
                 value *= np.float32(coefficient)
             total = value if total is None else np.add(total, value, out=total)
         return total
+
+
+def _sides(leaf, X, centre):
+    """(left, right) of a leaf in single precision; None where that loses too much."""
+    n, d = X.shape
+    scale = np.asarray(leaf.scale, dtype=np.float64)
+    left = right = np.empty((n, d + 2 if leaf.of_distance else d), dtype=np.float32)
+    if leaf.of_distance:
+        right = np.empty_like(left)
+    for a, b in cuts(n, ROWS_AT_ONCE):
+        x = X[a:b].astype(np.float64)
+        if not leaf.of_distance:
+            left[a:b] = x * scale
+            continue
+        x = (x - centre) * scale
+        squares = np.einsum("ij,ij->i", x, x)
+        if EPS32 * float(squares.max()) > QUICK_ERROR:
+            return None
+        left[a:b, :d], left[a:b, d], left[a:b, d + 1] = 2.0 * x, -1.0, -squares
+        right[a:b, :d], right[a:b, d], right[a:b, d + 1] = x, squares, 1.0
+    return left, right

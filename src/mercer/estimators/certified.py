@@ -188,7 +188,7 @@ class CertifiedClassifier(Labels, MapMethod):
                 f"{type(self).__name__} needs the coordinates of all {fit.n} rows at once: limit "
                 "the rank with kernel=KernelMap(kernel, max_rank=...)."
             )
-        Phi = Linear().layout.in_double(pts.take(Phi, kept) if len(kept) < len(codes) else Phi)
+        Phi = Linear().layout.in_double(pts.some(Phi, kept))
         rounding = Rounding.of(Linear(), Phi)
         return WeightedRows(Linear(), Phi, codes[kept], weights[kept], kept, rounding, fit)
 
@@ -314,9 +314,9 @@ def missed_by_map(rows: WeightedRows, kernel, dual, C) -> tuple[np.ndarray, floa
     c'(K - Phi Phi')c / 2, and the rounding of values: they are those of sums over landmarks, off by
     eta tau(x) |w| (space/certificate.py), and a term of the gap changes by C_i times that at most.
     """
-    points, space = pts.take(rows.fit.points, rows.kept), rows.fit.map.space
+    points, space = pts.some(rows.fit.points, rows.kept), rows.fit.map.space
     used = np.flatnonzero(np.any(dual != 0, axis=1))
-    X = kernel.layout.in_double(pts.take(points, used))
+    X = kernel.layout.in_double(pts.some(points, used))
     c = on_device_of(dual[used], double_like(X))
     image = tiles.multiply(kernel, X, kernel.landmarks(X), c)
     whole = as_numpy(namespace(c).sum(c * image, axis=0))

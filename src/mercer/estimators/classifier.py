@@ -223,10 +223,14 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
 
     def _scores_by_groups(self, X, labels, weights, codes, checkpoint):
         """Scores of all rows, each by a model that has not seen its group."""
+        self._forget_uncertainty()
         scores = np.full((len(labels), len(self.classes_)), np.nan)
-        for again, rows, new in refits(self, X, labels, weights, codes, checkpoint):
-            columns = np.searchsorted(self.classes_, again.classes_)
-            scores[np.ix_(new, columns)] = as_numpy(again.raw_scores(rows))
+
+        def ask(model, rows):
+            return model.classes_, as_numpy(model.raw_scores(rows))
+
+        for new, (classes, found) in refits(self, X, labels, weights, codes, ask, checkpoint):
+            scores[np.ix_(new, np.searchsorted(self.classes_, classes))] = found
         self.validation_ = told(codes)
         # A class that a fold has not seen is as unlikely as any.
         return np.where(np.isnan(scores), np.nanmin(scores), scores)

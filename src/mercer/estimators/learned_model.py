@@ -410,6 +410,10 @@ class LearnedModel(BaseEstimator):
             self._cached_uncertainty = LandmarkSolver(self._landmark_rows_).solve(problem)
         return self._cached_uncertainty
 
+    def _forget_uncertainty(self):
+        """Drop what variances need: it is made again when they are asked for."""
+        self.__dict__.pop("_cached_uncertainty", None)
+
     def __getstate__(self):
         state = dict(super().__getstate__())
         state.pop("_cached_uncertainty", None)

@@ -1,6 +1,6 @@
 """Errors of rows whose whole group is left out: the model is fitted again without each fold."""
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
 import numpy as np
@@ -32,15 +32,21 @@ def refits(
     y: np.ndarray,
     weights: np.ndarray | None,
     groups: np.ndarray,
+    ask: Callable[[Any, Any], Any],
     checkpoint: MutableMapping[str, Any] | None = None,
-) -> Iterator[tuple[Any, Any, np.ndarray]]:
-    """(fitted model, rows that it has not seen, their numbers) for each fold of groups."""
+) -> Iterator[tuple[np.ndarray, Any]]:
+    """(numbers of rows, what `ask` says of a model that has not seen them) for each fold of groups.
+
+    One model is held at a time, beside the one that is judged.
+    """
     n_folds = min(FOLDS, len(np.unique(groups)))
     for known, new in GroupKFold(n_folds).split(y, groups=groups):
         again = clone(model).set_params(**_plain(model))
         own = None if weights is None else weights[known]
         again.fit(rows_at(X, known), y[known], own, checkpoint=checkpoint)
-        yield again, rows_at(X, new), new
+        found = ask(again, rows_at(X, new))
+        del again  # the next fit needs its memory
+        yield new, found
 
 
 def _plain(model):

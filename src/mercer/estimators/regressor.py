@@ -200,9 +200,13 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
 
     def _judge_by_groups(self, X, values, weights, used, codes, checkpoint):
         """Errors and intervals of rows whose group is left out."""
+        self._forget_uncertainty()
         errors, std = np.empty((2, len(values), len(self.widening_)))
-        for again, rows, new in refits(self, X, values, weights, codes, checkpoint):
-            found = again.predict(rows, return_std=True)
+
+        def ask(model, rows):
+            return model.predict(rows, return_std=True)
+
+        for new, found in refits(self, X, values, weights, codes, ask, checkpoint):
             predicted, std[new] = (np.reshape(as_numpy(a), (len(new), -1)) for a in found)
             errors[new] = values[new].reshape(len(new), -1) - predicted
         counts = np.ones(len(values)) if weights is None else weights

@@ -9,8 +9,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from ..engine import (
     MemoryLimitError,
+    Resources,
     as_numpy,
-    budget,
     check_one_of,
     current,
     is_cpu,
@@ -22,7 +22,7 @@ from ..engine import (
 )
 from ..expansion import Expansion
 from ..kernels import Data, KernelLike, Precomputed
-from ..solve import MarginProblem, double_like, solve_margin
+from ..solve import MarginProblem, double_like, row_copies, solve_margin
 from .base import on_fitted
 from .certified import CertifiedClassifier, WeightedRows, gram_of
 from .kernel_map import KernelMap
@@ -135,11 +135,13 @@ class KernelSVC(CertifiedClassifier):
         return super()._kept_rows(training)
 
     def _by_landmarks(self, training):
+        limit = Resources.of(self).limit(training.points)
+        room = max(1, limit - row_copies(training.kernel, training.points))
         given, self.kernel = (
             self.kernel,
             KernelMap(
                 self.kernel,
-                max_rank=MarginProblem.most_landmarks(training.n, budget(self.memory_limit)),
+                max_rank=MarginProblem.most_landmarks(training.n, room),
                 pivots="random",
                 random_state=0,
                 memory_limit=self.memory_limit,
@@ -151,6 +153,11 @@ class KernelSVC(CertifiedClassifier):
             self.kernel = given
 
     # --- solving ----------------------------------------------------------------------------------
+
+    def _room(self, rows):
+        """Beside copies of the rows, which products with K make."""
+        given = (rows.kernel, rows.points) if rows.fit is None else (self.kernel_, rows.fit.points)
+        return max(1, super()._room(rows) - row_copies(*given))
 
     def _solve(self, rows: WeightedRows) -> None:
         given = self.__dict__.pop("_given", None)

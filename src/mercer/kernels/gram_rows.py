@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse
 
-from ..engine import is_array, namespace, on_device_of, positive_part, require
+from ..engine import is_array, is_matrix, namespace, on_device_of, positive_part, require
 from .points import as_gram, as_objects, as_vectors, looks_numeric, naming, take
 from .types import Array
 
@@ -46,6 +46,10 @@ class DataRows:
             return points
         xp = namespace(points)
         return xp.astype(points, xp.float64, copy=False)
+
+    def numbers_per_row(self, points: Any) -> int:
+        """Numbers that products with the kernel matrix copy and scale: those of dense points."""
+        return points.shape[1] if is_matrix(points) else 0
 
     def values(self, kernel: Any, points: Array, rows: Array, others: Array | None = None) -> Array:
         """k of the training points at some rows, with each other or with those at other rows."""
@@ -155,6 +159,10 @@ class GramRows(DataRows):
     def subset(self, points: Array, rows: np.ndarray) -> Array:
         """Their rows and their columns."""
         return take(take(points, rows).T, rows).T
+
+    def numbers_per_row(self, points: Any) -> int:
+        """None: kernel values are used as they are."""
+        return 0
 
     def landmarks(self, kernel: Any, points: Array, rows: np.ndarray) -> Any:
         return kernel.landmarks(points, rows)

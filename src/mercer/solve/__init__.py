@@ -13,7 +13,7 @@ from .refinement import Step
 from .solution import LeftOut, RidgeSolution, Steps
 from .solver import CannotSolve
 from .svm import MarginProblem, solve_margin
-from .system import double_like
+from .system import double_like, row_copies
 
 __all__ = [
     "SOLVERS",

@@ -161,7 +161,7 @@ def solve_iteratively(
     T = T / on_device_of(sizes, T)[None, :]
     X = kernel.layout.in_double(points)
     resources = current() if resources is None else resources
-    _check_memory(X, T.shape[1], resources.limit(X))
+    _check_memory(kernel, X, T.shape[1], resources.limit(X))
     choice = Preconditioning(rank, landmark_tol, pivots, landmarks, product)
     # Products need the pairs that landmarks were chosen from. A memory does not travel to workers.
     with using(resources), remembering(kernel) if workers is None else nullcontext():
@@ -236,12 +236,12 @@ def _check(alphas, tol, max_iter, rank):
         raise ValueError(f"rank must be a positive integer or None, got {rank!r}.")
 
 
-def _check_memory(X, m, limit):
+def _check_memory(kernel, X, m, limit):
     n = X.shape[0]
-    needed = vectors_of(X, m) + coordinates_bytes(n, 2)
+    needed = vectors_of(kernel, X, m) + coordinates_bytes(n, 2)
     if needed > limit:
         raise MemoryLimitError(
-            f"the iterations hold {VECTORS} vectors for each of {m} target(s), {readable(needed)} "
-            f"for {n} points; memory_limit allows {readable(limit)}. Fit fewer targets at a time, "
-            "or raise memory_limit."
+            f"the iterations hold {VECTORS} vectors for each of {m} target(s), and copies of the "
+            f"rows: {readable(needed)} for {n} points; memory_limit allows {readable(limit)}. Fit "
+            "fewer targets at a time, or raise memory_limit."
         )

@@ -35,7 +35,7 @@ from .problem import Choice, Given, RidgeProblem
 from .ridge_path import RidgePath
 from .solution import Steps
 from .solver import OPERATION, START, VALUE, CannotSolve, Cost, TooLarge
-from .system import VECTORS, double_like
+from .system import VECTORS, double_like, vectors_of
 
 # Seconds of one core for one number of a stored kernel matrix in a product with a vector.
 STORED = 4e-10
@@ -66,10 +66,10 @@ class Iterative(DualSolver):
         if replaces and not _in_double(problem):
             return "rows are on a device, or not in double precision: a factorisation is faster"
         t = problem.n_targets + problem.intercept
-        # The vectors of the iterations, and as much again for their preconditioner.
-        room = 2 * coordinates_bytes(problem.n, VECTORS * t + 2)
+        # What the iterations hold, and as many vectors again for their preconditioner.
+        room = self._held(problem) + coordinates_bytes(problem.n, VECTORS * t + 4)
         if room > problem.limit:
-            return TooLarge.beyond("vectors and landmarks", room, problem.limit)
+            return TooLarge.beyond("vectors, landmarks and copies of rows", room, problem.limit)
         if problem.would_sample:
             return "it would choose alpha on a sample, and the errors of all rows fit the memory"
         if replaces and not problem.is_small:
@@ -85,12 +85,18 @@ class Iterative(DualSolver):
         n, t = problem.n, problem.n_targets + problem.intercept
         p = problem.preconditioning.rank or self._landmarks(problem)
         setup = START + n * p * VALUE + 3 * n * p**2 * OPERATION
-        held = matrix_bytes(n, 0.5) + coordinates_bytes(n, p, 2) <= problem.limit
+        beside = coordinates_bytes(n, p, 2) + self._held(problem)
+        held = matrix_bytes(n, 0.5) + beside <= problem.limit
         product = t * n * (n * STORED if held else n / 2 * VALUE / t + n * STORED)
         product += 4 * t * n * p * OPERATION
-        needed = coordinates_bytes(n, 2 * p + VECTORS * t) + int(matrix_bytes(n, 0.5) * held)
+        needed = beside + int(matrix_bytes(n, 0.5) * held)
         values = n**2 / 2 * VALUE
         return Cost(values + setup + self._products(problem, p) * product, needed)
+
+    def _held(self, problem):
+        """Bytes of vectors, and of rows as products need them."""
+        t = problem.n_targets + problem.intercept
+        return int(vectors_of(problem.kernel, problem.training.points, t))
 
     def _landmarks(self, problem):
         """Those that memory allows, or fewer: they end where they leave little beside alpha."""

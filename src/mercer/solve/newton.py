@@ -150,7 +150,7 @@ class Workspace:
         kernel, X = self.training.kernel, self.training.points
         self.like = double_like(X)
         q = problem.targets.shape[1]
-        self.limit = self.training.resources.limit(X) - vectors_of(X, q)
+        self.limit = self.training.resources.limit(X) - vectors_of(kernel, X, q)
         self.solver: Solver = first_of(problem.offers())
         self.X, self.known = kernel.layout.in_double(X), Preconditioning()
         room = self.limit

@@ -275,7 +275,7 @@ class RidgeProblem:
             return self.dimension
         known = self._sample_factor.shape[1]
         if known == m or m == n:
-            return n if known == m else known
+            return min(self.dimension, n if known == m else known)
         half, quarter = (max(self._factor_of(m // part).shape[1], 1) for part in (2, 4))
         growth, before = math.log2(max(known, 2) / half), math.log2(max(half, 2) / quarter)
         doublings, fall = math.log2(n / m), max(before - growth, 0.0) / 2

@@ -50,7 +50,7 @@ class System:
         lengths = on_device_of(magnitudes(kernel, X, kernel.diagonal(X)), like)
         lengths = lengths if self.roots is None else lengths * self.roots
         self.rounding = ResidualRounding(kernel, X, lengths)
-        vectors = vectors_of(X, T.shape[1])
+        vectors = vectors_of(kernel, X, T.shape[1])
         rank = chosen_rank(n, max(1, limit - vectors), X, preconditioning.rank, workers)
         self.preconditioner = Preconditioner(
             kernel, X, alphas, self.roots, self.rounding.length, rank, preconditioning, workers
@@ -62,8 +62,8 @@ class System:
             self.exact = exact_product(kernel, X, room) if here else workers.exact_product()
         largest = 1.0 if weights is None else float(np.max(weights))
         self.disturbance = largest / float(np.min(alphas)) * quick_error(kernel, points)
-        # Stored in double precision, K gives exact products at the price of quick ones.
-        if self.exact.way != "stored" and self.disturbance < WORTH:
+        # Stored in double precision, or factored, K has exact products at the price of quick ones.
+        if self.exact.way not in ("stored", "factored") and self.disturbance < WORTH:
             if workers is None:
                 self.quick = quick_product(kernel, points, room)
             else:
@@ -125,10 +125,17 @@ def function_norms(b: Any, T: Any, residual: Any, alphas: np.ndarray) -> np.ndar
     return np.sqrt(np.maximum(squares, 0.0)) * np.sqrt(sizes[0]) * np.sqrt(sizes[1])
 
 
-def vectors_of(X: Any, n_targets: int):
-    """Bytes of the vectors that the iterations hold, and of the sums inside a fused product."""
+def vectors_of(kernel: Kernel, X: Any, n_targets: int):
+    """Bytes of the vectors that the iterations hold, of copies of the rows, and of the sums inside
+    a fused product."""
     sums = FUSED_SUMS if n_targets == 1 and not is_cpu(X) else 0
-    return coordinates_bytes(X.shape[0], VECTORS * n_targets + sums)
+    return coordinates_bytes(X.shape[0], VECTORS * n_targets + sums) + row_copies(kernel, X)
+
+
+def row_copies(kernel: Kernel, X: Any) -> int:
+    """Bytes of copies of the rows while products with K are made: those of an exact product, of a
+    quick one, and one on the way there."""
+    return int(coordinates_bytes(X.shape[0], kernel.layout.numbers_per_row(X), copies=3))
 
 
 def quick_error(kernel: Kernel, points: Any):

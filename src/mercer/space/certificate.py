@@ -30,6 +30,8 @@ from ..engine import (
     namespace,
     on_device_of,
     positive_part,
+    rows_of,
+    tiles,
 )
 from ..kernels import Kernel, NotPSDError
 
@@ -173,7 +175,11 @@ def landmark_rows(X: Array, S: Array, like: Array):
     cannot be told."""
     rows = np.zeros(X.shape[0], dtype=bool)
     if is_matrix(X) and is_matrix(S) and X.dtype == S.dtype and X.shape[1] == S.shape[1]:
-        x, s = (np.ascontiguousarray(as_numpy(P) + 0.0) for P in (X, S))  # -0.0 equals 0.0
-        row = np.dtype((np.void, x.dtype.itemsize * x.shape[1]))
-        rows = np.isin(x.view(row).ravel(), s.view(row).ravel())
+        known = set(_bytes_of_rows(S))
+        for a, b in tiles.row_blocks(X, X.shape[1]):
+            rows[a:b] = [row in known for row in _bytes_of_rows(rows_of(X, a, b))]
     return on_device_of(rows, like, dtype=namespace(like).bool)
+
+
+def _bytes_of_rows(X):
+    return [row.tobytes() for row in as_numpy(X) + 0.0]  # -0.0 equals 0.0
