@@ -7,7 +7,9 @@ from numpy.testing import assert_allclose
 
 from every_kernel import EVERY_KERNEL, GRAM_KERNELS, PORTABLE_KERNELS, points_for
 from mercer import RBF, FromFunction, KernelMap, Linear, Polynomial, Precomputed, RKHSFunction
+from mercer.engine import tiles
 from mercer.engine.arrays import as_numpy
+from mercer.expansion import Expansion
 
 EVALUABLE = [k for k in EVERY_KERNEL if k not in GRAM_KERNELS]
 
@@ -273,3 +275,21 @@ def test_distances_in_every_namespace(xp, rng):
     D = KernelMap(RBF(0.5)).fit(mine).distances(mine)
     assert type(D) is type(mine)
     assert_allclose(as_array(D), reference, atol=1e-7)
+
+
+def test_products_leave_out_zeros_where_most_are(rng, monkeypatch):
+    """Of many functions on few points each, as the machines of pairs of classes are."""
+    S, X = rng.normal(size=(90, 3)), rng.normal(size=(40, 3))
+    W = np.where(rng.random((90, 12)) < 0.05, rng.normal(size=(90, 12)), 0.0)
+    b = rng.normal(size=12)
+    kinds, multiply = [], tiles.multiply
+
+    def noted(kernel, X, S, W):
+        kinds.append(type(W))
+        return multiply(kernel, X, S, W)
+
+    monkeypatch.setattr(tiles, "multiply", noted)
+    for coef, kind in ((W, scipy.sparse.csr_array), (W[:, :5], np.ndarray), (W + 1, np.ndarray)):
+        got = Expansion(RBF(0.5), S, coef, b[: coef.shape[1]])(X)
+        assert_allclose(got, RBF(0.5)(X, S) @ coef + b[: coef.shape[1]], rtol=1e-12, atol=1e-12)
+        assert kinds.pop() is kind

@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import ArrayLike
 
-from .engine import TravelsAsNumPy, as_numpy, is_array, namespace, on_device_of, tiles
+from .engine import TravelsAsNumPy, as_numpy, is_array, is_numpy, namespace, on_device_of, tiles
 from .kernels import Data, KernelLike, alike, as_kernel
 from .kernels import points as pts
 from .rows import stacked
+
+# Functions, and the share of coefficients that are not zero, where products leave out zeros.
+MANY, SPARSE = 10, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +41,10 @@ class Expansion(TravelsAsNumPy):
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """The values at every point of X (points as ``kernel.points`` returns them)."""
         X = self.fitted(X)
-        values = tiles.multiply(self.kernel, X, self.S, self.W)
+        W = self.W
+        if is_numpy(W) and W.shape[1] >= MANY and np.count_nonzero(W) < SPARSE * W.size:
+            W = scipy.sparse.csr_array(W)  # of machines of pairs of classes: mostly zero
+        values = tiles.multiply(self.kernel, X, self.S, W)
         return values + self.b[None, :]
 
     def fitted(self, X: Any) -> Any:

@@ -192,6 +192,31 @@ def test_two_passes_over_all_rows(rng, monkeypatch):
     assert found.certificate.gap <= problem.rounding.aim(1e-3, found.certificate.norm)
 
 
+@pytest.mark.parametrize("kernel", [RBF(0.5), Laplacian(0.3)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_small_problems_hold_rows_near_the_margin(monkeypatch, kernel, weighted):
+    """What they join in for is the solution of the way for many rows, from fewer kernel values."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(1500, 3))
+    y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=1500) > 0, 1.0, -1.0)
+    C = 10.0 * (rng.uniform(0.2, 3, size=1500) if weighted else np.ones(1500))
+    rounds, known = [], []
+    ascend, matrix = svm._WorkingSet._ascend, svm.KnownRows.matrix
+    monkeypatch.setattr(svm._WorkingSet, "_ascend", lambda *a: rounds.append(1) or ascend(*a))
+    monkeypatch.setattr(svm.KnownRows, "matrix", lambda s: known.append(len(s.rows)) or matrix(s))
+    problem = problem_of(kernel, X, y, C)
+    found = solve_margin(problem, 1e-4)
+    assert len(rounds) <= 2
+    assert 0 < max(known) < 750
+    assert found.certificate.gap <= problem.rounding.aim(1e-4, found.certificate.norm)
+    known.clear()
+    monkeypatch.setattr(svm, "FEW", 0)
+    same = solve_margin(problem, 1e-4)
+    assert not known
+    bound = found.certificate.error_norm + same.certificate.error_norm
+    assert np.all(np.abs(found.values - same.values) <= bound * problem.rounding.lengths)
+
+
 def test_a_start_from_other_support_vectors_changes_nothing():
     rng = np.random.default_rng(1)
     X, y = two_classes(rng, 2600, 3)

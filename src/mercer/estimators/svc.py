@@ -208,9 +208,11 @@ class KernelSVC(CertifiedClassifier):
     def _keep(self, rows, pairs, solutions):
         """Attributes as SVC has them, and the certificates."""
         full = np.zeros((len(rows.codes), len(pairs)))
+        is_used = np.zeros(len(full), dtype=bool)
         for j, found in enumerate(solutions):
-            full[pairs.rows_of(j), j] = found.c
-        used = np.flatnonzero(full.any(axis=1))
+            mine, c = pairs.rows_of(j)[found.c != 0], found.c[found.c != 0]
+            full[mine, j], is_used[mine] = c, True
+        used = np.flatnonzero(is_used)
         used = used[np.argsort(rows.codes[used], kind="stable")]
         sign = -1.0 if len(pairs) > 1 else 1.0  # libsvm's first class is the positive one
         b = np.array([found.b for found in solutions])

@@ -30,10 +30,10 @@ MOST_STILL = 4
 
 @dataclass
 class Free:
-    """The free coefficients: their positions, and the inverse of their kernel matrix."""
+    """The free coefficients: their positions, and the inverse of their kernel matrix, if known."""
 
     rows: np.ndarray
-    inverse: np.ndarray
+    inverse: Any = None
 
     @classmethod
     def of(cls, problem, rows):
@@ -48,15 +48,16 @@ class Free:
             C = cholesky(A)
         if C is None:
             return None
-        inverse, _ = scipy.linalg.lapack.dpotri(C, lower=1)
-        return cls(rows, np.where(np.tri(len(rows), dtype=bool), inverse, inverse.T))
+        half, _ = scipy.linalg.lapack.dpotri(C, lower=1)  # zeros above the diagonal
+        half.flat[:: len(rows) + 1] /= 2
+        return cls(rows, half + half.T)
 
     def with_more(self, problem, more):
         """One block of bordering; None where the matrix becomes singular."""
+        if self.inverse is None or len(more) > MOST_CHANGES * len(self.rows):
+            return Free.of(problem, np.concatenate([self.rows, more]))
         if not len(more):
             return self
-        if len(more) > MOST_CHANGES * len(self.rows) or len(self.rows) < FEW:
-            return Free.of(problem, np.concatenate([self.rows, more]))
         B, S = problem.matrix(self.rows, more), problem.matrix(more)
         HB = self.inverse @ B
         jitter = JITTER * len(self.rows) * S.diagonal()
@@ -75,6 +76,8 @@ class Free:
         if not len(gone):
             return self
         kept = np.delete(np.arange(len(self.rows)), gone)
+        if len(self.rows) < FEW:
+            return Free(self.rows[kept])
         H = self.inverse
         cross = H[np.ix_(kept, gone)]
         left = H[np.ix_(kept, kept)] - cross @ _solved(H[np.ix_(gone, gone)], cross.T)
@@ -108,12 +111,12 @@ class BoxDual:
         """Ascend until the duality gap is at most `aim`, or nothing changes any more."""
         lowest, highest, share, still = np.inf, -np.inf, 1.0, 0
         inside = np.flatnonzero((self.c > self.low) & (self.c < self.high))
-        self.free = Free.of(self.problem, inside)
+        self.free = Free(inside)
         for _ in range(MOST_ROUNDS):
             left = self.y - self.values - self.b
             gap = float(np.sum(self.C * np.maximum(self.y * left, 0.0) - self.c * left))
             value = float(self.c @ (self.y - self.values / 2))
-            if gap <= aim or self.free is None:
+            if gap <= aim:
                 return
             still = 0 if value > highest + STALLED * abs(highest) else still + 1
             if still >= MOST_STILL:

@@ -58,6 +58,9 @@ NEXT = 4
 LEAST_INSIDE = 2000
 # Rows near the margin whose kernel matrix is held for the active set.
 HELD = 2500
+# Rows of a small problem, whose sample is a quarter of them. Rows with margins below these join in,
+# at most so many times as there are support vectors, and libsvm solves it to these tolerances.
+FEW, FEW_NEAR, FEW_MORE, FEW_TOL = 2000, (0.9, 1.0, 1.0), 4, (0.1, 1e-3)
 MOST_ROUNDS = 30
 # Rows that predict how many support vectors there are, usual steps of the interior-point method,
 # and landmarks of solver="landmarks".
@@ -125,6 +128,17 @@ class MarginProblem:
             return K.astype(np.float64, copy=False)
         K = self.kernel.layout.values(self.kernel, self.points, rows, others)
         return np.ascontiguousarray(as_numpy(K), dtype=np.float64)
+
+    def against_all(self):
+        """A function: rows -> their kernel values with all rows, which are prepared once."""
+        kernel, layout = self.kernel, self.kernel.layout
+        tile = kernel.against(layout.landmarks(kernel, self.points, np.arange(len(self.y))))
+
+        def values(rows):
+            K = tile(layout.in_double(pts.take(self.points, rows)))
+            return np.ascontiguousarray(as_numpy(K), dtype=np.float64)
+
+        return values
 
     def values(self, c, rows=None):
         """sum_j c_j k(x_j, x_i) for these rows i (None: all)."""
@@ -290,6 +304,35 @@ def _predicted_support(problem: MarginProblem) -> float:
     return float(min(n, counts[1] * (n / judged) ** growth))
 
 
+class KnownRows:
+    """Kernel values of some rows with all rows, evaluated when they join in."""
+
+    def __init__(self, problem, rows):
+        self._evaluate = problem.against_all()
+        self.rows, self._blocks = rows, [self._evaluate(rows)]
+
+    def join(self, margins: np.ndarray, below: float, most: int) -> None:
+        """Rows with margins below this that are not known yet, the worst of them."""
+        margins[self.rows] = np.inf
+        new = np.flatnonzero(margins < below)
+        if len(new) > most:
+            new = np.argpartition(margins, most)[:most]
+        if len(new):
+            self.rows = np.append(self.rows, new)
+            self._blocks.append(self._evaluate(new))
+
+    def matrix(self) -> np.ndarray:
+        return np.concatenate([block.take(self.rows, axis=1) for block in self._blocks])
+
+    def values(self, c: np.ndarray) -> np.ndarray:
+        """sum_j c_j k(x_j, x_i) for all rows i."""
+        total, end = np.zeros(len(c)), 0
+        for block in self._blocks:
+            start, end = end, end + len(block)
+            total += c[self.rows[start:end]] @ block
+        return total
+
+
 class _WorkingSet:
     def __init__(self, problem, tol):
         self.problem, self.tol = problem, tol
@@ -299,11 +342,18 @@ class _WorkingSet:
         self.c, self.b, self.n_iter = np.zeros(self.n), 0.0, 0
         self.stuck = False
         self.held: Any = None  # the problem of the rows that were solved last
+        self.few: Any = None  # KnownRows, of a small problem
         # Values at all rows of the coefficients `known`, and |l c| of what was added up for them.
         self.known, self.values, self.size = self.c, np.zeros(self.n), 0.0
 
     def solve(self, start):
-        sizes = self.sizes(start)
+        sizes, p = self.sizes(start), self.problem
+        few = len(sizes) > 1 and self.n <= FEW and not (p.is_stored or p.kernel.runs_user_code)
+        if few and matrix_bytes(self.n, COPIES) <= self.limit:
+            rows = np.sort(self.order[: max(FIRST, self.n // 4)])
+            self._libsvm(rows, p.matrix(rows, rows), FEW_TOL[0])
+            if np.count_nonzero(self.c) < len(rows) / 3:  # else most rows will be support vectors
+                return self._of_few()
         rows = np.sort(self.order[: sizes[0]])
         for before, size in pairwise(sizes):
             self.roughly(rows, ROUGH)
@@ -379,13 +429,34 @@ class _WorkingSet:
                 "C, or kernel=KernelMap(kernel, max_rank=...)."
             )
         self.held = None  # makes room
-        K, self.held_rows = p.matrix(rows), rows
-        self.held = replace(p.part(rows), kernel=Precomputed(), points=K, index=None)
-        found = libsvm(K, self.held.y, self.held.C, tol, STEPS + STEPS_PER_ROW * m)
-        support, coefficients, self.b, steps = found
+        self._libsvm(rows, p.matrix(rows), tol)
+
+    def _libsvm(self, rows, K, tol):
+        self._hold(rows, K)
+        most = STEPS + STEPS_PER_ROW * len(rows)
+        support, coefficients, self.b, steps = libsvm(K, self.held.y, self.held.C, tol, most)
         self.n_iter += steps
         self.c = np.zeros(self.n)
         self.c[rows[support]] = coefficients
+
+    def _hold(self, rows, K):
+        p = self.problem
+        known = {"y": p.y[rows], "C": p.C[rows], "rounding": p.rounding.take(rows)}
+        self.held = replace(p, kernel=Precomputed(), points=K, index=None, **known)
+        self.held_rows = rows
+
+    def _of_few(self):
+        """From a sample: rows within the margin join in, with their kernel values. libsvm is quick
+        on so few, and the exact solution is mostly one step from where it ends."""
+        p = self.problem
+        few = self.few = KnownRows(p, np.flatnonzero(self.c))
+        for below, tol in zip(FEW_NEAR, (*FEW_TOL, None)):
+            margins = p.y * (few.values(self.c) + self.b)
+            few.join(margins, below, max(FIRST, FEW_MORE * int(np.count_nonzero(self.c))))
+            if tol is not None:
+                self._libsvm(few.rows, few.matrix(), tol)
+        self._ascend(few.rows)
+        return self._exactly(few.rows)
 
     # --- the exact solution -----------------------------------------------------------------------
 
@@ -405,7 +476,11 @@ class _WorkingSet:
                 break
             outside = margins < 1
             outside[rows] = False
-            if np.count_nonzero(outside) > MANY_NEW * np.count_nonzero(self.c):
+            if self.few is not None:
+                self.few.join(margins, 1.0, max(FIRST, FEW_MORE * int(np.count_nonzero(self.c))))
+                rows = self.few.rows
+                self._ascend(rows)
+            elif np.count_nonzero(outside) > MANY_NEW * np.count_nonzero(self.c):
                 rows = self._near(np.arange(self.n), margins)
                 self.roughly(rows, FINE)
             else:
@@ -416,13 +491,13 @@ class _WorkingSet:
     def margins(self):
         """Margins of all rows by the present coefficients, from values that are known, and the
         best intercept."""
-        p = self.problem
+        p, source = self.problem, self.few or self.problem
         change = self.c - self.known
         if np.count_nonzero(change) < np.count_nonzero(self.c):
-            self.values = self.values + p.values(change)
+            self.values = self.values + source.values(change)
             self.size += self._size_of(change)
         else:
-            self.values, self.size = p.values(self.c), self._size_of(self.c)
+            self.values, self.size = source.values(self.c), self._size_of(self.c)
         self.known = self.c
         self.b = best_hinge_intercept(p.y, p.C, self.values)
         return p.y * (self.values + self.b)
@@ -443,6 +518,9 @@ class _WorkingSet:
         those that libsvm has seen among them."""
         before = self.held_rows
         if np.array_equal(rows, before):
+            return self.held
+        if self.few is not None:
+            self._hold(rows, self.few.matrix())
             return self.held
         part = self.problem.part(rows)
         if len(rows) <= HELD and not part.is_stored:
