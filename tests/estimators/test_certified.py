@@ -28,7 +28,7 @@ from mercer import (
 )
 from mercer.engine.arrays import as_numpy
 from mercer.engine.memory import MemoryLimitError
-from mercer.estimators import svc
+from mercer.estimators import logistic, svc
 from mercer.rows import Training
 from mercer.solve import svm
 from mercer.solve.duality import Rounding
@@ -281,6 +281,24 @@ def test_the_chosen_C_has_the_best_log_loss_of_refits(moons):
     assert losses[-1] <= min(losses) * 1.05
 
 
+def test_C_of_a_sample_grows_for_all_rows(monkeypatch):
+    """What a sixteenth of the rows chooses is too small for all of them: C is four times that."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, size=(3600, 2))
+    y = (np.sin(2 * X[:, 0]) * np.sin(2 * X[:, 1]) > 0).astype(int)
+    train, test = slice(0, 1600), slice(1600, None)
+    monkeypatch.setattr(logistic, "ROWS_FOR_C", 100)
+    chosen = KernelLogistic("auto", RBF(1.0)).fit(X[train], y[train])
+    of_sample = logistic.CANDIDATES[int(np.argmin(chosen.cv_losses_))]
+    assert chosen.C_ == min(4 * of_sample, 1000.0)
+    same = KernelLogistic(of_sample, RBF(1.0)).fit(X[train], y[train])
+    losses = [log_loss(y[test], model.predict_proba(X[test])) for model in (chosen, same)]
+    assert losses[0] < 0.9 * losses[1]
+    monkeypatch.undo()
+    every = KernelLogistic("auto", RBF(1.0)).fit(X[:1500], y[:1500])
+    assert every.C_ in logistic.CANDIDATES
+
+
 # --- sources and formats --------------------------------------------------------------------------
 
 
@@ -485,9 +503,9 @@ def test_a_solver_that_does_not_exist(moons):
 
 
 def test_what_does_not_converge_warns(moons, monkeypatch):
-    from mercer.solve import newton as logistic
+    from mercer.solve import newton
 
-    monkeypatch.setattr(logistic, "MOST_NEWTON", 1)
+    monkeypatch.setattr(newton, "MOST_NEWTON", 1)
     with pytest.warns(ConvergenceWarning, match="The bound holds all the same"):
         loose = KernelLogistic(100.0, RBF(1.0)).fit(*moons)
     monkeypatch.undo()
