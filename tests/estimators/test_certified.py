@@ -290,7 +290,7 @@ def test_C_of_a_sample_grows_for_all_rows(monkeypatch):
     monkeypatch.setattr(logistic, "ROWS_FOR_C", 100)
     chosen = KernelLogistic("auto", RBF(1.0)).fit(X[train], y[train])
     of_sample = logistic.CANDIDATES[int(np.argmin(chosen.cv_losses_))]
-    assert chosen.C_ == min(4 * of_sample, 1000.0)
+    assert min(4 * of_sample, 1000.0) == chosen.C_
     same = KernelLogistic(of_sample, RBF(1.0)).fit(X[train], y[train])
     losses = [log_loss(y[test], model.predict_proba(X[test])) for model in (chosen, same)]
     assert losses[0] < 0.9 * losses[1]
