@@ -15,7 +15,7 @@ from ..expansion import Expansion, RKHSFunction
 from ..kernels import Data, Input, KernelLike
 from ..kernels import points as pts
 from ..rows import Column, Workers, in_pieces, refuse_stream
-from ..solve import CannotSolve, Fisher, RidgeProblem, Shrinkage, residual_products, solve_ridge
+from ..solve import CannotSolve, Fisher, RidgeProblem, Shrinkage, solve_ridge
 from .base import all_or_nothing, on_fitted, to_namespace_of
 from .class_scores import ClassScores
 from .kernel_map import KernelMap, keep_fit, map_options, resources_of
@@ -207,8 +207,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         self.kernel_map_ = self._new_map(center=True)
         keep_fit(self.kernel_map_, fit, self)
         self.means_ = (spread.cross / spread.target[None, :]).T + spread.mean[None, :]
-        left = residual_products(solution, problem, spread)
-        self._keep(solution, Fisher.of(left, as_numpy(spread.target)), self._n_axes(rank))
+        self._keep(solution, Fisher.of_solution(solution, problem, spread), self._n_axes(rank))
         self.scalings_ = self.projection_.coef
         self.coef_, self.intercept_ = self.decision_.coef.T, self.decision_.b
         return fit.coordinates()
@@ -217,7 +216,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         """The same functions as sums of kernels on all rows."""
         steps, self.n_rows_for_shrinkage_ = solution.steps, solution.choice.n_rows
         self.n_iter_, self.converged_, self.history_ = steps.n_iter, steps.converged, steps.history
-        fisher = Fisher.of(residual_products(solution, problem), problem.T.sum(axis=0))
+        fisher = Fisher.of_solution(solution, problem)
         self._keep(solution, fisher, self._n_axes(len(self.classes_)))
 
     def _keep(self, solution, fisher, n_axes):

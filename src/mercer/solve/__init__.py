@@ -7,7 +7,7 @@ from .iterations import Certified, solve_iteratively
 from .iterative import STORED
 from .landmark_solver import MOST, LandmarkSolution, LandmarkSolver, jittered_factor
 from .newton import LogisticProblem, Workspace, solve_logistic
-from .optimal_scoring import Fisher, Shrinkage, residual_products
+from .optimal_scoring import Fisher, Shrinkage
 from .problem import Choice, Given, LeaveOneOut, Preconditioning, RidgeProblem
 from .refinement import Step
 from .solution import LeftOut, RidgeSolution, Steps

@@ -91,6 +91,31 @@ class Fisher:
         between = (inverse - np.eye(len(counts))) / np.outer(root, root)
         return cls(counts, between, inverse / np.outer(root, root))
 
+    @classmethod
+    def of_solution(cls, solution: Any, problem: RidgeProblem, spread: Any = None) -> "Fisher":
+        """From ridge on class indicators.
+
+        From `spread`, the sums of a map that passed over rows; from the coefficients of one that
+        held them, where Y'E = E'E + s w'w has no differences; or without a map, by a second
+        evaluation that makes the error of approximate coefficients one of second order.
+        """
+        s = float(solution.alphas[0])
+        a: Any = None if solution.dual is None else as_numpy(solution.dual).astype(np.float64)
+        counts = as_numpy(problem.T.sum(axis=0) if spread is None else spread.target)
+        counts = counts.astype(np.float64)
+        if spread is None:
+            Y, kernel = np.asarray(problem.T), problem.kernel
+            points = kernel.layout.in_double(problem.training.points)
+            left = Y - as_numpy(solution.prediction(points)) - s * a
+            left = s * (a.T @ Y + a.T @ left)
+        elif a is None or s == 0:
+            fitted = as_numpy(spread.cross).T.astype(np.float64) @ as_numpy(solution.coef)
+            left = np.diag(counts) - np.outer(counts, counts) / counts.sum() - fitted
+        else:
+            w = as_numpy(solution.coef).astype(np.float64)
+            left = s * (s * (a.T @ a) + w.T @ w)
+        return cls.of((left + left.T) / 2, counts)
+
     @property
     def shares(self) -> np.ndarray:
         return self.counts / self.counts.sum()
@@ -332,30 +357,6 @@ def within_trace(values: Any, projected: Any, counts: np.ndarray) -> float:
     total = float(namespace(values).sum(values))
     squares = as_numpy(namespace(projected).sum(projected**2, axis=0)).astype(np.float64)
     return total - float((squares / counts).sum())
-
-
-def residual_products(solution: Any, problem: RidgeProblem, spread: Any = None) -> Any:
-    """Y'(Y - f) of a ridge solution, for Fisher.of.
-
-    From `spread`, the sums of a map that passed over rows; from the coefficients of one that held
-    them, where Y'E = E'E + s w'w has no differences; or without a map, by a second evaluation that
-    makes the error of approximate coefficients one of second order.
-    """
-    s = float(solution.alphas[0])
-    a: Any = None if solution.dual is None else as_numpy(solution.dual).astype(np.float64)
-    if spread is None:
-        Y, kernel = np.asarray(problem.T), problem.kernel
-        points = kernel.layout.in_double(problem.training.points)
-        left = Y - as_numpy(solution.prediction(points)) - s * a
-        left = s * (a.T @ Y + a.T @ left)
-    elif a is None or s == 0:
-        counts = as_numpy(spread.target).astype(np.float64)
-        fitted = as_numpy(spread.cross).T.astype(np.float64) @ as_numpy(solution.coef)
-        left = np.diag(counts) - np.outer(counts, counts) / counts.sum() - fitted
-    else:
-        w = as_numpy(solution.coef).astype(np.float64)
-        left = s * (s * (a.T @ a) + w.T @ w)
-    return (left + left.T) / 2
 
 
 def within_classes(problem: RidgeProblem, counts: np.ndarray) -> tuple[float, float]:
