@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer import RBF, KernelClassifier, KernelRegressor
-from mercer.learn.observations import Observations, copied_rows
+from mercer.learn.observations import Observations
 
 QUICK = {"n_rounds": 1, "metric": "diagonal"}
 
@@ -32,11 +32,11 @@ def test_copies_of_rows_are_left_out_together(rng):
 
 def test_copies_by_chance_are_not_called_copies(rng):
     X = rng.integers(0, 2, size=(200, 2)).astype(float)
-    assert copied_rows(X, rng.normal(size=(200, 1)), None) == 0  # other targets
-    assert copied_rows(X, X[:, :1], None) == 0  # few values
+    assert Observations.copies(X, rng.normal(size=(200, 1)), None) == 0  # other targets
+    assert Observations.copies(X, X[:, :1], None) == 0  # few values
     X, y = noisy(rng)
-    assert copied_rows(np.r_[X, X[:30]], np.r_[y, y[:30]][:, None], None) == 30
-    assert copied_rows(X, y[:, None], np.full(120, 0.5)) == 0  # not counts
+    assert Observations.copies(np.r_[X, X[:30]], np.r_[y, y[:30]][:, None], None) == 30
+    assert Observations.copies(X, y[:, None], np.full(120, 0.5)) == 0  # not counts
     together = Observations.of(np.r_[X, X[:30]], np.r_[y, y[:30]][:, None], together=True)
     assert together.n == 120
     assert together.share is None

@@ -16,7 +16,6 @@ from mercer.learn.cross_fit import (
     CrossFit,
     DuplicateGroups,
     better,
-    kept_from_search,
 )
 from mercer.learn.observations import Observations
 from mercer.learn.targets import Targets
@@ -89,9 +88,9 @@ def test_the_accuracy_that_is_printed_is_of_rows_that_the_metric_has_not_seen(rn
 def test_with_many_rows_some_are_kept_from_the_search(rng, monkeypatch):
     X = rng.normal(size=(1200, 2))
     y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=1200)
-    kept = kept_from_search(len(X), rng)
+    kept = CrossFit(*rows_of(X, y), None, 1, 0).kept(rng)
     assert len(np.unique(kept)) == 240
-    assert not len(kept_from_search(900, rng))
+    assert not len(CrossFit(*rows_of(X[:900], y[:900]), None, 1, 0).kept(rng))
     seen = []
     module = sys.modules[LearnedModel.__module__]
     learn = module.learn_from

@@ -30,17 +30,12 @@ from ..expansion import Expansion
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..learn import (
-    JUDGED_ROWS,
     CrossFit,
-    DuplicateGroups,
     Observations,
     Targets,
     as_generator,
     beside_table,
     check_options,
-    copied_rows,
-    distinct_rows,
-    kept_from_search,
     learn_from,
 )
 from ..rows import Training, check_n_columns, gather, in_pieces, read_whole, rows_at
@@ -190,7 +185,7 @@ class LearnedModel(BaseEstimator):
         rng = as_generator(self.random_state)
         self.copied_rows_ = 0
         if targets.classes is None:
-            self.copied_rows_ = copied_rows(Z, targets.columns, targets.weights)
+            self.copied_rows_ = Observations.copies(Z, targets.columns, targets.weights)
         together = self.copied_rows_ > 0
         rows = Observations.of(Z, targets.columns, targets.weights, together=together)
         unseen_Z = self._without_own_targets(Z)
@@ -200,9 +195,10 @@ class LearnedModel(BaseEstimator):
         if known is None:
             self.metric_, unseen, chosen = self._chosen(rows, targets, choosing)
             rows = self._keeping(rows, chosen)
+            folds = self._folds(rows, targets)
             # A few lengths adapt to no row: without a metric, leave-one-out judges all rows.
             many = unseen is None and self.metric_ is not None
-            kept = kept_from_search(rows.n if many else 0, choosing)
+            kept = folds.kept(choosing) if many else np.empty(0, dtype=int)
             seen = rows if not len(kept) else rows.some(np.setdiff1d(np.arange(rows.n), kept))
             self.learn_report_ = learn_from(
                 seen,
@@ -215,13 +211,14 @@ class LearnedModel(BaseEstimator):
                 verbose=self.verbose,
             )
             if not len(kept):
-                unseen = self._unseen(rows, targets, unseen)
+                unseen = self._unseen(folds, unseen)
             found = {"learn_report_": self.learn_report_, "metric_": self.metric_, "kept_": kept}
             keep(checkpoint, key, self, chosen_=chosen, unseen_=unseen, **found)
         else:  # a fit of the same rows was killed after its search
             self.metric_, unseen, chosen = known.metric_, known.unseen_, known.chosen_
             kept = known.kept_
             rows, self.learn_report_ = self._keeping(rows, chosen), known.learn_report_
+            folds = self._folds(rows, targets)
         self.kernel_ = self.learn_report_.kernel.bind(rows.X)
         solution = self._solved(rows, not targets.constant, rng)
         function = solution.expansion
@@ -234,7 +231,7 @@ class LearnedModel(BaseEstimator):
         self.stack_ = {KERNEL: 1.0}
         self.others_: list[Any] = []  # expansions and trees beside the kernel
         self._shares = self.learn_report_.importances
-        chosen_rows = kept if len(kept) else np.sort(rng.permutation(rows.n)[:JUDGED_ROWS])
+        chosen_rows = kept if len(kept) else folds.judged(rng)
         if solution.solver == "iterative":
             chosen_rows = chosen_rows[:: max(1, len(chosen_rows) // JUDGED_BY_NEIGHBOURS)]
         judged = rows.some(chosen_rows)
@@ -268,7 +265,7 @@ class LearnedModel(BaseEstimator):
             return as_numpy(after - before)
 
         if unseen is not None:
-            self.validation_ = f"{DuplicateGroups.of(rows, targets).n_folds()} folds"
+            self.validation_ = f"{folds.n_folds} folds"
             errors = T - unseen[which] - change(self._function)
         if unseen is None or solution.dual is not None:
             own = left_out(solution, self._function)
@@ -419,14 +416,17 @@ class LearnedModel(BaseEstimator):
         state.pop("_cached_uncertainty", None)
         return state
 
-    def _unseen(self, rows, targets, known):
+    def _folds(self, rows, targets, seed=0):
+        return CrossFit(rows, targets, self.kernel, self.n_rounds, seed)
+
+    def _unseen(self, folds, known):
         """Predictions of rows by kernels that have not seen them, of the family of all rows.
 
         known : those of the first family, or None
         """
-        if targets.constant or self.metric_ is None or rows.n < 2:
+        rows = folds.rows
+        if folds.targets.constant or self.metric_ is None or rows.n < 2:
             return known
-        folds = CrossFit(rows, targets, self.kernel, self.n_rounds, 0)
         family = folds.family if self.kernel is not None else self.learn_report_.family
         if known is not None and family is folds.family:
             return known
@@ -475,7 +475,7 @@ class LearnedModel(BaseEstimator):
             metric = "diagonal"
         chosen, seed = sets[0], int(rng.integers(2**31))
         learns = not targets.constant and metric is not None and rows.n > 1
-        folds = CrossFit(rows, targets, self.kernel, self.n_rounds, seed)
+        folds = self._folds(rows, targets, seed)
         if learns and folds.is_small(len(sets[0])):
             best = folds.best(metric, sets)
             chosen, metric, predicted = best.columns, best.metric, best.predicted
@@ -541,7 +541,7 @@ class LearnedModel(BaseEstimator):
         validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
             encoder = self._new_encoder(X.shape[1])
-            n, distinct = X.shape[0], distinct_rows(X, targets.weights is not None)
+            n, distinct = X.shape[0], Observations.distinct(X, targets.weights is not None)
             table = given.read_columns(
                 encoder, X, reset=True
             )  # once: fit, effects and rows share it

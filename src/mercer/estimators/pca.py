@@ -391,7 +391,10 @@ def _(model: KernelPCA) -> PreimageData:
         back = preimage_data_of_scores(preimage_data(model.kernel_map_), linear, model.mean_)
     else:
         kernel, S, W = model.kernel_, linear.S, linear.W
-        sums = lambda Z: Z @ W.T + 1 / W.shape[0]  # noqa: E731
+
+        def sums(Z: Any):
+            return Z @ W.T + 1 / W.shape[0]
+
         back = PreimageData(kernel, S, None, S, sums, on_scores(kernel), 1.0)
     if hasattr(model, "X_fit_"):
         xp = namespace(model.eigenvectors_)

@@ -216,7 +216,7 @@ def _ridge(model, back, alpha):
 
 
 def _learned(back, alpha):
-    """z -> k(z, S) B, by kernel ridge; linear, with intercept, where there is no kernel."""
+    """Kernel ridge from coordinates to points; linear, with an intercept, without a kernel."""
     Z, X = back.coordinates, back.points
     # The coefficients have as many columns, and are dense anyway.
     T = on_device_of(X.toarray() if scipy.sparse.issparse(X) else X, Z)

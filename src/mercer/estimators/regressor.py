@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from ..engine import as_host, as_numpy, is_array, is_numpy, namespace, on_device_of
 from ..kernels import Input
 from ..kernels import points as pts
-from ..learn import Targets, limits_of
+from ..learn import Targets
 from ..rows import in_turn
 from ..tables import read_like, read_target
 from .base import all_or_nothing, score_weights
@@ -186,7 +186,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     def _limits(self, values):
         """(lowest, highest) prediction of each target: never below zero where no target is."""
         far = np.full(values.shape[1], np.inf)
-        low, high = limits_of(values) if self.kernel is None else (-far, far)
+        low, high = Targets.limits(values) if self.kernel is None else (-far, far)
         return np.stack([np.where(values.min(axis=0) >= 0, np.maximum(low, 0.0), low), high])
 
     def _read_targets(self, X, y):

@@ -14,7 +14,7 @@ from .. import Kernel, TableEncoder
 from ..engine import as_host, budget, check_at_least, is_integer
 from ..kernels import Data, listed
 from ..kernels import points as pts
-from ..learn import are_class_numbers
+from ..learn import Targets
 from ..rows import read_whole, rows_at
 
 CLASSES, NUMBERS = "classification", "regression"
@@ -294,7 +294,7 @@ def guessed_task(y: np.ndarray, notes: list[str], option: str = "task={!r}") -> 
     if (known != np.round(known)).any():
         return NUMBERS
     n_values = len(np.unique(known))
-    task, other = (CLASSES, NUMBERS) if are_class_numbers(known) else (NUMBERS, CLASSES)
+    task, other = (CLASSES, NUMBERS) if Targets.are_classes(known) else (NUMBERS, CLASSES)
     if 2 < n_values <= MENTIONED:
         notes.append(
             f"the target has {n_values} different whole numbers, read as {HOLDS[task]} "

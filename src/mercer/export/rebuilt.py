@@ -69,6 +69,10 @@ def _compressed(cls):
     return made
 
 
+def _parts(matrix):
+    return (*matrix.shape, matrix.data, matrix.indices, matrix.indptr)
+
+
 def _check_indices(matrix):
     matrix.check_format(full_check=True)  # every index within the shape
 
@@ -145,7 +149,6 @@ MAKERS: dict[str, tuple[Callable, Callable]] = {
 }
 for _name in ("csr_array", "csr_matrix", "csc_array", "csc_matrix"):
     _class = getattr(scipy.sparse, _name)
-    _parts = lambda m: (*m.shape, m.data, m.indices, m.indptr)  # noqa: E731
     MAKERS[public_name(_class)] = (_parts, _compressed(_class))
 
 

@@ -44,8 +44,6 @@ CLEARLY_WORSE = 2.0
 # Rows and rounds of a short search among sets of columns, and its parts: each judges what the
 # others found. More columns must also lower the mean loss by this share over the root of the rows.
 SHORT_ROWS, SHORT_ROUNDS, SHORT_PARTS, GAIN = 1000, 3, 2, 2.0
-# Predictions reach beyond the targets by at most this share of their range.
-BEYOND = 0.5
 
 
 @dataclass(frozen=True)
@@ -65,12 +63,6 @@ class Candidate:
     def error(self) -> float:
         """The mean loss of a row."""
         return float(self.losses.mean())
-
-
-def kept_from_search(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Rows, of n, that judge a kernel which has not seen them: few rows are judged by folds."""
-    kept = min(int(KEPT_SHARE * n), MOST_KEPT) if n > JUDGED_ROWS else 0
-    return np.sort(rng.permutation(n)[:kept])
 
 
 @dataclass(frozen=True)
@@ -107,6 +99,21 @@ class CrossFit:
         """Whether leave-one-out errors of a metric on so many columns would choose badly."""
         few = min(SMALL_RATIO * n_columns, MOST_ROWS), min(JUDGED_RATIO * n_columns, JUDGED_ROWS)
         return self.rows.n <= max(SMALL_ROWS, *few)
+
+    @property
+    def n_folds(self) -> int:
+        """Folds of the rows: not more than there are observations."""
+        return DuplicateGroups.of(self.rows, self.targets).n_folds(self.parts)
+
+    def kept(self, rng: np.random.Generator) -> np.ndarray:
+        """Rows that judge a kernel which has not seen them; few rows are judged by folds: none."""
+        n = self.rows.n
+        kept = min(int(KEPT_SHARE * n), MOST_KEPT) if n > JUDGED_ROWS else 0
+        return np.sort(rng.permutation(n)[:kept])
+
+    def judged(self, rng: np.random.Generator) -> np.ndarray:
+        """Rows that leave-one-out errors judge a kernel by."""
+        return np.sort(rng.permutation(self.rows.n)[:JUDGED_ROWS])
 
     def columns(
         self, metric: str | None, column_sets: list[np.ndarray], rng: np.random.Generator
@@ -149,7 +156,7 @@ class CrossFit:
         for metric, values in zip(metrics, predicted):
             values = values[cells.of_given]
             if self.targets.classes is None and self.kernel is None:
-                values = np.clip(values, *limits_of(self.targets.columns))
+                values = np.clip(values, *Targets.limits(self.targets.columns))
             losses = _losses(self.rows, values, self.targets)
             found.append(Candidate(metric, columns, values, losses))
         return found
@@ -250,16 +257,6 @@ def _losses(rows, predicted, targets):
     return np.bincount(
         rows.group, losses if rows.row_weights is None else rows.row_weights * losses
     )
-
-
-def limits_of(T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(lowest, highest) prediction of each target: half of its range beyond what was seen.
-
-    A kernel that was chosen from the data says nothing far beyond the targets that it has seen, and
-    one row far out can send it there.
-    """
-    low, high = T.min(axis=0), T.max(axis=0)
-    return low - BEYOND * (high - low), high + BEYOND * (high - low)
 
 
 def better(new: Candidate, best: Candidate) -> Candidate:

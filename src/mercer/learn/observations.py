@@ -133,36 +133,36 @@ class Observations:
         weights = np.ones(len(rows)) if self.row_weights is None else self.row_weights[rows]
         return rows, place[self.group[rows]], weights
 
+    @staticmethod
+    def copies(X: Any, T: np.ndarray, weights: np.ndarray | None) -> int:
+        """How many observations are copies of another, target included, and not by chance.
 
-def copied_rows(X: Any, T: np.ndarray, weights: np.ndarray | None) -> int:
-    """How many observations are copies of another, target included, and not by chance.
+        With targets of many values, rows that repeat each other but for few do so with the same
+        target: a copy in the other part then tells nothing about new rows. In a table of a few
+        categories targets differ, and a new row may well be a copy of a known one: 0.
+        """
+        if weights is not None and not np.all(weights == np.round(weights)):
+            return 0
+        values = as_numpy(X)
+        if (weights is None and not has_copies(values)) or len(np.unique(T)) <= FEW_VALUES:
+            return 0
+        observations = len(T) if weights is None else round(float(weights.sum()))
+        distinct = int(by_value(values)[1].sum())
+        order = np.lexsort([*T.T[::-1], *values.T[::-1]])
+        other_row = (values[order][1:] != values[order][:-1]).any(axis=1)
+        apart = np.abs(np.diff(T[order], axis=0)) > SAME_TARGET * T.std(axis=0)
+        pairs = 1 + int((other_row | apart.any(axis=1)).sum())
+        return observations - pairs if observations - pairs > RARELY * (pairs - distinct) else 0
 
-    With targets of many values, rows that repeat each other but for few do so with the same target:
-    a copy in the other part then tells nothing about new rows. In a table of a few categories
-    targets differ, and a new row may well be a copy of a known one: 0.
-    """
-    if weights is not None and not np.all(weights == np.round(weights)):
-        return 0
-    values = as_numpy(X)
-    if (weights is None and not has_copies(values)) or len(np.unique(T)) <= FEW_VALUES:
-        return 0
-    observations = len(T) if weights is None else round(float(weights.sum()))
-    distinct = int(by_value(values)[1].sum())
-    order = np.lexsort([*T.T[::-1], *values.T[::-1]])
-    other_row = (values[order][1:] != values[order][:-1]).any(axis=1)
-    apart = np.abs(np.diff(T[order], axis=0)) > SAME_TARGET * T.std(axis=0)
-    pairs = 1 + int((other_row | apart.any(axis=1)).sum())
-    return observations - pairs if observations - pairs > RARELY * (pairs - distinct) else 0
-
-
-def distinct_rows(X: Any, weighted: bool) -> Any:
-    """The distinct rows of an array of numbers: repeated rows and weights then scale alike."""
-    if not is_array(X) or X.dtype.kind not in "fiu" or 0 in X.shape:
-        return X
-    if not (weighted or has_copies(X)):
-        return X
-    order, new = by_value(X)
-    return X[order[new]]
+    @staticmethod
+    def distinct(X: Any, weighted: bool) -> Any:
+        """The distinct rows of an array of numbers: repeated rows and weights then scale alike."""
+        if not is_array(X) or X.dtype.kind not in "fiu" or 0 in X.shape:
+            return X
+        if not (weighted or has_copies(X)):
+            return X
+        order, new = by_value(X)
+        return X[order[new]]
 
 
 def has_copies(values: np.ndarray) -> bool:

@@ -12,6 +12,8 @@ TASKS = ("auto", "regression", "classification")
 MOST_CLASSES = 10
 # From so many rows on, more classes than half of them are refused.
 FEW_ROWS = 20
+# Predictions reach beyond the targets by at most this share of their range.
+BEYOND = 0.5
 # Columns of the search: more targets than that are combined into so many.
 MOST_COLUMNS = 50
 
@@ -90,9 +92,24 @@ class Targets:
         columns = np.where(spread > least, (T - offset) / scale, 0.0)
         return cls(columns, offset, scale, None, weights)
 
+    @staticmethod
+    def are_classes(values: np.ndarray) -> bool:
+        """Whether numbers are few whole ones, which are taken for classes where nobody says."""
+        return bool(np.all(values == np.round(values))) and len(np.unique(values)) <= MOST_CLASSES
+
     @property
     def constant(self) -> bool:
         return not np.any(self.columns != self.columns[:1])
+
+    @staticmethod
+    def limits(T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(lowest, highest) prediction of each target: half of its range beyond what was seen.
+
+        A kernel that was chosen from the data says nothing far beyond the targets that it has seen,
+        and one row far out can send it there.
+        """
+        low, high = T.min(axis=0), T.max(axis=0)
+        return low - BEYOND * (high - low), high + BEYOND * (high - low)
 
     @property
     def variance(self) -> float:
@@ -163,9 +180,4 @@ def _check_rows_per_class(y, classes, weights):
 def _looks_like_classes(y):
     if y.dtype.kind not in "fiu":
         return True
-    return y.ndim == 1 and y.dtype.kind in "iu" and are_class_numbers(y)
-
-
-def are_class_numbers(values: np.ndarray) -> bool:
-    """Whether numbers are few whole ones, which are taken for classes where nobody says."""
-    return bool(np.all(values == np.round(values))) and len(np.unique(values)) <= MOST_CLASSES
+    return y.ndim == 1 and y.dtype.kind in "iu" and Targets.are_classes(y)
