@@ -13,6 +13,7 @@ from mercer import (
     KernelDiscriminant,
     KernelLogistic,
     KernelMap,
+    KernelRegressor,
     KernelRidge,
     KernelRidgeCV,
     KernelSVC,
@@ -55,6 +56,17 @@ def test_memory_limits_count(kernel, limit):
         return
     assert model.fit(X, y).form_ == planned.choice
     assert planned.ways[0].bytes <= planned.limit
+
+
+@pytest.mark.parametrize(("n", "limit"), [(300, None), (1500, "40MB")])
+def test_the_last_fit_of_a_learned_model_is_planned(n, limit):
+    X, y = data(n, 4)
+    model = KernelRegressor(n_rounds=1, stack=False, memory_limit=limit)
+    planned = plan(model, X)
+    assert str(planned) == str(plan(model, (n, 4)))
+    assert {"dual": "direct"}.get(planned.choice, planned.choice) == model.fit(X, y).solver_
+    model.set_params(solver="landmarks")
+    assert [way.name for way in plan(model, X).ways] == ["landmarks"]
 
 
 @pytest.mark.parametrize("intercept", [False, True])

@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 
 pytest.importorskip("typer", reason="the command is an extra")
-from mercer import load
+from mercer import KernelRegressor, load
 from mercer.cli import patience
 from mercer.cli.app import app, run
 from mercer.cli.fit_predict import BOOSTING, Peer
-from mercer.cli.patience import Rates
 from mercer.tables import BadInput
 
 
@@ -390,23 +389,22 @@ def test_a_series_that_drifts_gets_the_error_of_its_last_fifth(tmp_path, rng, ca
 
 
 def test_a_long_fit_is_announced_with_a_faster_way(monkeypatch, capsys):
-    rates = Rates(products=4e10, values=1e8)
-    monkeypatch.setattr(patience, "machine_rates", lambda: rates)
-    monkeypatch.setattr(patience, "budget", lambda limit: 16_000_000_000)
-    found = patience.announce(200_000, 8)
+    monkeypatch.setattr(patience, "machine_pace", lambda: 0.9)
+    model = KernelRegressor(memory_limit="16GB")
+    found = patience.announce(model, 200_000)
     said = capsys.readouterr().err
     assert 120 < found.seconds < 900
-    assert "through 4000 landmarks" in said
+    assert "through landmarks" in said
     assert "Faster: --max-rows 10000" in said
-    exact = patience.estimate(20_000, 8, rates)
-    assert 20_000**3 / 3 / 4e10 < exact.seconds < 200
-    assert "exact fit of 20000 rows (3.2 GB" in exact.work
-    assert patience.announce(200_000, 8, 6).seconds == pytest.approx(6 * found.seconds)
-    # Measured at these rates, on a busy machine: 193 s, of which 70 s were computing.
-    slow = patience.estimate(50_000, 8, Rates(products=1.8e10, values=1.2e8), 12_000_000_000)
+    exact = patience.estimate(KernelRegressor(solver="direct", memory_limit="16GB"), 20_000)
+    assert 20_000**3 / 3 / 2e10 < exact.seconds < 400
+    assert "exact fit of 20000 rows (6.4 GB" in exact.work
+    assert patience.announce(model, 200_000, 6).seconds == pytest.approx(6 * found.seconds)
+    # Measured on a busy machine about as fast as one core of a common one: 193 s.
+    slow = patience.estimate(KernelRegressor(memory_limit="12GB"), 50_000)
     assert 193 / 2 < slow.seconds < 193 * 2
     capsys.readouterr()
-    assert patience.announce(500, 8).seconds == 0  # nobody waits for that
+    assert patience.announce(model, 500).seconds == 0  # nobody waits for that
     assert capsys.readouterr().err == ""
 
 

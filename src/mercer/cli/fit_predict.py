@@ -90,7 +90,7 @@ def fit(
             "from there."
         )
     fits = 1 if group is None else 1 + FOLDS
-    expected = Estimate(0.0, "") if json else announce(len(X), X.shape[1], fits)
+    expected = Estimate(0.0) if json else announce(made, len(X), fits)
     try:
         with signs_of_life(expected), warnings.catch_warnings():
             warnings.filterwarnings("ignore", UNINFORMATIVE)  # said first of all, below

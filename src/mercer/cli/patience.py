@@ -6,49 +6,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from timeit import repeat
+from typing import Any
 
 import numpy as np
 
-from .. import RBF
-from ..engine import budget, matrix_bytes, readable
-from ..solve import MOST, STORED, time_in_words
+from .. import RBF, KernelRidge, plan
+from ..engine import readable
+from ..solve import time_in_words
 from . import output
 
 # Fits that take longer than this are announced; others are not worth a line.
 ANNOUNCED = 30.0
 # Seconds between signs of life where no bar can be drawn.
 BETWEEN = 20.0
-# Operations of the search for a kernel, which looks at 12000 rows and 1500 landmarks at most: a
-# hundred ridge regressions on about half of these.
-SEARCH, SEARCHED = 1e12, 12_000
-# Products with the kernel matrix that the iterations take.
-PRODUCTS = 60
-# Rows up to which they end in reasonable time.
-ITERATIVE_ROWS = 100_000
+# The search for a kernel, in seconds of one core of a common machine as plan counts them: a hundred
+# ridge regressions on about half of the rows that it looks at, which are so many at most.
+SEARCH, SEARCHED = 50.0, 12_000
+# How much slower than one core of a common machine a machine may be.
+SLOWEST = 3
 # Rows that are suggested for a first look.
 FEWER_ROWS = 10_000
-
-
-@dataclass(frozen=True)
-class Rates:
-    """Operations in matrix products, and kernel values, per second."""
-
-    products: float
-    values: float
-
-
-# A machine that is faster than most.
-FAST = Rates(products=2e11, values=2e9)
-
-
-def machine_rates() -> Rates:
-    """Measure how fast this machine is, on small arrays."""
-    rng = np.random.default_rng(0)
-    A, X = rng.standard_normal((1024, 1024)), rng.standard_normal((2048, 2))
-    kernel = RBF(1.0)
-    works = (lambda: A @ A, lambda: kernel(X))
-    product, values = (min(repeat(work, number=1, repeat=4)) for work in works)
-    return Rates(2 * 1024**3 / product, 2048**2 / values)
+WAYS = {"dual": "an exact fit of {} rows ({})", "iterative": "iterations on {} rows"}
 
 
 @dataclass(frozen=True)
@@ -56,40 +34,40 @@ class Estimate:
     """Seconds of a fit, and what takes them."""
 
     seconds: float
-    work: str
+    work: str = ""
+
+    def times(self, factor: float) -> "Estimate":
+        return Estimate(factor * self.seconds, self.work)
 
 
-def estimate(n: int, d: int, rates: Rates, limit: int | None = None) -> Estimate:
-    """Predict the time of KernelRegressor or KernelClassifier on n rows and d encoded columns."""
-    limit = budget(None) if limit is None else limit
-    values = n * (1 / rates.values + 2 * d / rates.products)  # kernel values against one row
-    search = SEARCH * min(1.0, n / SEARCHED) / rates.products
-    if matrix_bytes(n, 1.1) <= limit:
-        last = n / 2 * values + n**3 / 3 / rates.products
-        work = f"an exact fit of {n} rows ({readable(matrix_bytes(n))} for the kernel matrix)"
-    elif n <= ITERATIVE_ROWS:
-        # The matrix is kept, in single precision, where it fits.
-        held = matrix_bytes(n, 0.5) <= limit
-        last = n / 2 * values + PRODUCTS * n * (n * STORED if held else values)
-        work = f"iterations on {n} rows"
-    else:
-        m = MOST
-        last = m * values + 2 * n * m**2 / rates.products
-        work = f"a fit of {n} rows through {m} landmarks"
-    return Estimate(search + last, work)
+def machine_pace() -> float:
+    """Seconds that this machine takes for one predicted second, measured on a small fit."""
+    X = np.random.default_rng(0).uniform(size=(1500, 8))
+    model = KernelRidge(1.0, RBF(1.0), form="dual")
+    measured = min(repeat(lambda: model.fit(X, X[:, 0]), number=1, repeat=3))
+    return measured / (plan(model, X).ways[0].seconds or measured)
 
 
-def announce(n: int, d: int, fits: int = 1) -> Estimate:
+def estimate(model: Any, n: int) -> Estimate:
+    """The time of the whole fit of n rows, on one core of a common machine."""
+    way = plan(model, (n, 1)).ways[0]
+    work = WAYS.get(way.name, "a fit of {} rows through landmarks")
+    search = SEARCH * min(1.0, n / SEARCHED)
+    return Estimate(search + (way.seconds or 0.0), work.format(n, readable(way.bytes or 0)))
+
+
+def announce(model: Any, n: int, fits: int = 1) -> Estimate:
     """Say how long so many fits will take, and what would be faster, where it is long."""
-    if fits * estimate(n, d, FAST).seconds < ANNOUNCED / 5:
-        return Estimate(0.0, "")  # on any machine
-    rates = machine_rates()
-    found = estimate(n, d, rates)
-    found = Estimate(fits * found.seconds, found.work + (f", {fits} times" if fits > 1 else ""))
+    found = estimate(model, n).times(fits)
+    if SLOWEST * found.seconds < ANNOUNCED:
+        return Estimate(0.0)  # on any machine
+    pace = machine_pace()
+    found = found.times(pace)
     if found.seconds > ANNOUNCED:
-        line = f"This takes about {time_in_words(found.seconds)}: {found.work}."
+        often = f", {fits} times" if fits > 1 else ""
+        line = f"This takes about {time_in_words(found.seconds)}: {found.work}{often}."
         if n > FEWER_ROWS:
-            fewer = time_in_words(fits * estimate(FEWER_ROWS, d, rates).seconds)
+            fewer = time_in_words(fits * pace * estimate(model, FEWER_ROWS).seconds)
             line += f" Faster: --max-rows {FEWER_ROWS}, about {fewer}."
         output.say(line)
     return found

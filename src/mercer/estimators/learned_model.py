@@ -27,7 +27,7 @@ from ..engine import (
     using,
 )
 from ..expansion import Expansion
-from ..kernels import Kernel
+from ..kernels import Kernel, Matern
 from ..kernels import points as pts
 from ..learn import (
     CrossFit,
@@ -43,6 +43,7 @@ from ..solve import (
     Given,
     LandmarkSolution,
     LandmarkSolver,
+    Plan,
     RidgeProblem,
     RidgeSolution,
     solve_ridge,
@@ -73,6 +74,8 @@ STANDARD_ERRORS, UNINFORMATIVE = 2.0, "rows left out are predicted no better tha
 # the kernel's space, and errors of predictions are 100 to 1000 times smaller, as a rule. Then the
 # same where iterations replace a factorisation; and products, and seconds of one core, at most.
 TOL, DIGITS, MAX_ITER, PATIENCE = 1e-3, 1e-5, 300, {"cpu": 2e3, "device": 1e6}
+# Columns of the rows, and the penalty, by which a fit is planned before its kernel is known.
+PLANNED_COLUMNS, PLANNED_ALPHA = 8, 0.1
 # Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
 MOST_RANKED = 100
 # Tables with more columns than this have more than MOST_RANKED columns of values, as a rule.
@@ -354,19 +357,17 @@ class LearnedModel(BaseEstimator):
 
     def _solved(self, rows, choose, rng) -> RidgeSolution:
         """Ridge with an intercept on all rows, exactly wherever that is possible."""
-        problem = rows.problem(
-            self.kernel_,
-            self.learn_report_.alpha,
-            choose=choose,
-            tol=TOL,
-            digits=DIGITS,
-            max_iter=MAX_ITER,
-            exact=False,
-            patience=PATIENCE["cpu" if is_cpu(rows.X) else "device"],
-        )
-        resources = replace(current(), seed=int(rng.integers(2**31)))
-        problem = replace(problem, training=replace(problem.training, resources=resources))
-        return solve_ridge(problem, self.solver)
+        with using(seed=int(rng.integers(2**31))):
+            problem = _last_problem(rows, self.kernel_, self.learn_report_.alpha, choose)
+            return solve_ridge(problem, self.solver)
+
+    def __plan__(self, n: int) -> Plan:
+        """The ways of the last fit of n rows, with a usual kernel in place of the learned one."""
+        X = np.random.default_rng(0).uniform(size=(n, PLANNED_COLUMNS))
+        with using(Resources.of(self)):
+            rows = Observations(X, np.zeros((n, 1)), None, None, None, np.arange(n), None)
+            problem = _last_problem(rows, Matern(1.5), PLANNED_ALPHA, True)
+            return Plan.of_solvers(problem, self.solver)
 
     def _keep_uncertainty(self, rows, solution, rng):
         """Ridge on landmarks: those of the fit; or the rows from which it is made again."""
@@ -623,6 +624,13 @@ class LearnedModel(BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _last_problem(rows, kernel, alpha, choose):
+    """Ridge with an intercept; the penalty is searched for from alpha on, or given."""
+    patience = PATIENCE["cpu" if is_cpu(rows.X) else "device"]
+    accuracy = {"tol": TOL, "digits": DIGITS, "max_iter": MAX_ITER, "exact": False}
+    return rows.problem(kernel, alpha, choose=choose, patience=patience, **accuracy)
 
 
 def _large(errors):

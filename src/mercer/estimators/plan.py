@@ -9,6 +9,7 @@ from ..kernels import Input
 from ..solve import Given, Plan, RidgeProblem
 from .certified import CertifiedClassifier
 from .kernel_map import KernelMap, map_options, read_rows, resources_of
+from .learned_model import LearnedModel
 from .ridge import RidgeEstimator
 
 # Numbers that are drawn where only the shape of the data is given.
@@ -21,11 +22,14 @@ def plan(
     """Predict what each way to fit a model would cost, and say why others refuse.
 
     KernelRidge and KernelRidgeCV with form="auto", KernelSVC with solver="auto" and KernelLogistic
-    take the first way of the table: there is no other rule.
+    take the first way of the table: there is no other rule. Of KernelRegressor and KernelClassifier
+    it is the last fit, without the search before it, on so many rows and with a usual kernel: what
+    is learned may change it.
 
     Parameters
     ----------
-    model : KernelRidge, KernelRidgeCV, KernelMap, KernelSVC or KernelLogistic
+    model : KernelRidge, KernelRidgeCV, KernelMap, KernelSVC, KernelLogistic, KernelRegressor or \
+            KernelClassifier
         Unfitted; its memory_limit counts.
     X : rows as `fit` takes them, or their shape
         With a shape (n, d) the rows are drawn uniformly from the unit cube.
@@ -46,13 +50,15 @@ def plan(
     >>> [way.name for way in p.ways if way.refusal]
     ['fourier', 'landmarks']
     """
+    if isinstance(model, LearnedModel):
+        return model.__plan__(X[0] if isinstance(X, tuple) else _n_rows(X))
     if isinstance(X, tuple):
         X = _drawn(X)
     if isinstance(model, CertifiedClassifier):
         if y is None:
             raise ValueError("y must be passed: support vectors depend on the classes.")
         return model.__plan__(X, y, sample_weight)
-    y = _zeros(X) if y is None else y
+    y = np.zeros(_n_rows(X)) if y is None else y  # their number counts, not their values
     if isinstance(model, RidgeEstimator):
         problem, solver, _ = model.__ridge_problem__(X, y, sample_weight)
         return Plan.of_solvers(problem, solver)
@@ -64,8 +70,8 @@ def plan(
         )
         options = map_options(model)
         return Plan.of_map(RidgeProblem(found, found.T, Given(np.ones(1)), map=options))
-    known = "KernelRidge, KernelRidgeCV, KernelMap, KernelSVC or KernelLogistic"
-    raise TypeError(f"plan takes {known}, got {model!r}.")
+    known = "KernelRidge, KernelRidgeCV, KernelMap, KernelSVC, KernelLogistic"
+    raise TypeError(f"plan takes {known}, KernelRegressor or KernelClassifier, got {model!r}.")
 
 
 def _drawn(shape):
@@ -80,9 +86,8 @@ def _drawn(shape):
     return np.random.default_rng(0).uniform(size=(n, d))
 
 
-def _zeros(X):
-    """Targets of a plan: their number counts, not their values."""
+def _n_rows(X):
     n = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else None
     if n is None or n != n:
         raise ValueError("y must be passed where X is a stream or a Dask collection.")
-    return np.zeros(int(n))
+    return int(n)
