@@ -4,8 +4,7 @@ from ..rows import Workers
 from .auto import SOLVERS, Plan, ridge_on_coordinates, solve_ridge, time_in_words
 from .duality import Rounding
 from .iterations import Certified, solve_iteratively
-from .iterative import STORED
-from .landmark_solver import MOST, LandmarkSolution, LandmarkSolver, jittered_factor
+from .landmark_solver import LandmarkSolution, LandmarkSolver, jittered_factor
 from .newton import LogisticProblem, Workspace, solve_logistic
 from .optimal_scoring import Fisher, Shrinkage
 from .problem import Choice, Given, LeaveOneOut, Preconditioning, RidgeProblem
