@@ -28,7 +28,6 @@ from .space import (
     empty_factor,
     extended,
     fourier_space,
-    magnitudes,
     refute_by_a_look,
     refute_by_sample,
     rotation_from_scatter,
@@ -194,7 +193,7 @@ def _fit_held(kernel, rows, options, sums, known=None):
             if space.is_closed:
                 mean_radii = space.radii(points, own).mean()
             else:
-                sizes = magnitudes(kernel, points, own) ** 2
+                sizes = kernel.layout.lengths(kernel, points, own) ** 2
                 mean_radii = space.radii_of(F, sizes, on_device_of(residuals, F)).mean()
     fit = MapFit(
         FeatureMap(space, rotation, mean, mean_radii, options.append_residual),

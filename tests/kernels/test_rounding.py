@@ -51,7 +51,7 @@ from mercer import (
     SetOf,
     Signature,
 )
-from mercer.space.certificate import magnitudes, omega
+from mercer.space.certificate import omega
 
 RANK_ONE = [[1.0], [2.0], [-1.0], [0.5]]
 CANCELLING = [[1.0, 1.0], [1.0, -1.0], [-1.0, 1e-9], [-1.0, 1e-9]]
@@ -172,7 +172,7 @@ def most_of_it(found, true, allowed):
 
 def stated(kernel, X, diagonal):
     """u rounding(S) l(x) l(z) for all pairs, and what underflow hides."""
-    lengths = magnitudes(kernel, X, diagonal)
+    lengths = kernel.layout.lengths(kernel, X, diagonal)
     unit = float(np.finfo(lengths.dtype).eps) / 2
     least = np.sqrt(omega(lengths, np)).astype(float)
     lengths = np.hypot(lengths.astype(float), least)

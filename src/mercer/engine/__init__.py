@@ -6,7 +6,6 @@ from .arrays import (
     as_host,
     as_numpy,
     cholesky,
-    cholesky_in_place,
     device,
     eigh,
     eps_of,
@@ -72,5 +71,5 @@ from .products import (
     quick_shares,
 )
 from .resources import Resources, current, using
-from .sklearn_compat import boosted_nodes, libsvm, routing_enabled, visual_block
+from .sklearn_compat import libsvm
 from .threads import blas_threads_for, one_blas_thread, single_threaded

@@ -229,8 +229,13 @@ def positive_part(x: Array):
 BLOCK, WHOLE = 2048, 8192
 
 
-def cholesky(K: Any):
-    """The lower Cholesky factor, or None where K is not positive definite to rounding."""
+def cholesky(K: Any, *, in_place: bool = False):
+    """The lower Cholesky factor, or None where K is not positive definite to rounding.
+
+    `in_place`: in the memory of an array of NumPy; above the diagonal K stays as it was.
+    """
+    if in_place:
+        return cholesky_in_place(K)
     if is_numpy(K):
         return cholesky_in_place(np.array(K, order="C"), clean=True)
     if is_torch_array(K):

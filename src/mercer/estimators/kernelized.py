@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..engine import MemoryLimitError, routing_enabled, visual_block
+from ..engine import MemoryLimitError, sklearn_compat
 from ..expansion import RKHSFunction
 from ..kernels import Data, Input, KernelLike, as_kernel
 from ..rows import Training, refuse_stream
@@ -356,7 +356,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     def _routed(self, caller, params):
         """Metadata for the estimator: all of it, unless routing is on."""
-        if not routing_enabled() or caller not in ROUTED:
+        if not sklearn_compat.routing_enabled() or caller not in ROUTED:
             return params
         return process_routing(self, caller, **params).estimator[caller]
 
@@ -373,7 +373,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         kernel = self.kernel if isinstance(self.kernel, KernelMap) else as_kernel(self.kernel)
         inner = vars(self).get("estimator_", self.estimator)
         names = [f"kernel: {kernel!r}", f"estimator: {type(inner).__name__}"]
-        return visual_block([repr(kernel), inner], names)
+        return sklearn_compat.visual_block([repr(kernel), inner], names)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from threadpoolctl import threadpool_limits
 
-from ..engine import TravelsAsNumPy, boosted_nodes
+from ..engine import TravelsAsNumPy, sklearn_compat
 
 # Targets up to which each has boosted trees of its own; more share the leaves of a forest.
 MOST_BOOSTED = 3
@@ -134,7 +134,7 @@ def _boosted(X, T, weights):
         model = HistGradientBoostingRegressor(
             min_samples_leaf=leaf_size(len(X)), early_stopping=False, random_state=0
         ).fit(X, T[:, j], weights)
-        trees, first = boosted_nodes(model)
+        trees, first = sklearn_compat.boosted_nodes(model)
         b.append(first)
         for nodes in trees:
             inner = nodes["is_leaf"] == 0

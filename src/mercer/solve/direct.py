@@ -7,7 +7,7 @@ import numpy as np
 
 from ..engine import eps_of, exact_product, is_numpy, matrix_bytes, namespace, on_device_of, tiles
 from ..kernels import Kernel
-from ..space import Landmarks, magnitudes
+from ..space import Landmarks
 from .dual import Dual, DualSolution, DualSolver, Found, inverse_diagonal, with_intercept
 from .penalty import ROWS_FOR_SEARCH, choose_on_matrix, choose_on_rows, is_chosen_before
 from .problem import Given, LeaveOneOut, RidgeProblem
@@ -114,7 +114,7 @@ def certified(
     |f - f*|^2 = s'A^-1 K A^-1 s <= |W^1/2 s|^2 / (4 alpha), since K (K + alpha)^-2 is at most
     1 / (4 alpha).
     """
-    xp, lengths = namespace(X), on_device_of(magnitudes(kernel, rows, kernel.diagonal(rows)), X)
+    xp, lengths = namespace(X), on_device_of(kernel.layout.lengths(kernel, rows), X)
     root = xp.ones_like(X[:, :1]) if weights is None else xp.sqrt(weights)[:, None]
     rounding = ResidualRounding(kernel, rows, lengths * root[:, 0], eps_of(X))
     b, T, s = X / root, T * root, residuals * root

@@ -29,7 +29,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..engine import as_numpy
-from ..space import magnitudes
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -63,7 +62,7 @@ class Rounding:
 
     @classmethod
     def of(cls, kernel, points):
-        lengths = as_numpy(magnitudes(kernel, points, kernel.diagonal(points))).astype(np.float64)
+        lengths = as_numpy(kernel.layout.lengths(kernel, points)).astype(np.float64)
         n = points.shape[0]
         unit = float(kernel.rounding(kernel.landmarks(points)))
         return cls(2 * EPS * (unit + np.log2(n + 1)), lengths)

@@ -25,7 +25,7 @@ from ..engine import (
 from ..fit import MapFit, Statistic, fit_map
 from ..kernels import points as pts
 from ..rows import ByClass, Moments, Spread, gather
-from ..space import Corrected, MapOptions, magnitudes
+from ..space import Corrected, MapOptions
 from .fourier_map import solve_on_fourier_map
 from .optimal_scoring import Shrinkage
 from .penalty import choose
@@ -230,7 +230,7 @@ def _error_norms(fit, sums, second, cross, coef, residuals, alphas, dual, w):
     norms = (norm(residuals) + eta * (size * norm(coef) + norm(cross))) / alphas
     kernel, largest = fit.map.kernel, max(float(fit.max_residual), 0.0)
     if dual is not None:
-        lengths = magnitudes(kernel, fit.points, kernel.diagonal(fit.points))
+        lengths = kernel.layout.lengths(kernel, fit.points)
         rho2 = np.maximum(as_numpy(fit.residuals), 0.0) + eta * as_numpy(lengths).astype(float) ** 2
         missed = np.sqrt(rho2) @ np.abs(as_numpy(dual))
         weighed = float(rho2.sum() if w is None else as_numpy(w) @ rho2)

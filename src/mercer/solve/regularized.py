@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import cholesky, cholesky_in_place, eps_of, namespace, put, solve_triangular
+from ..engine import cholesky, eps_of, namespace, put, solve_triangular
 from ..kernels import points as pts
 from .solver import CannotSolve
 
@@ -58,9 +58,8 @@ def factor_shifted(A: Any, alpha: float, noise: Any = None, *, in_place: bool = 
     xp, diagonal = namespace(A), np.arange(A.shape[0])
     own = xp.linalg.diagonal(A)
     shifted = own + alpha * (xp.ones_like(own) if noise is None else noise)
-    if in_place:
-        return cholesky_in_place(put(A, diagonal, diagonal, shifted))
-    return cholesky(put(A + 0, diagonal, diagonal, shifted))
+    A = put(A if in_place else A + 0, diagonal, diagonal, shifted)
+    return cholesky(A, in_place=in_place)
 
 
 def solve_factored(C: Any, B: Any):

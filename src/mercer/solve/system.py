@@ -21,7 +21,6 @@ from ..engine import (
 )
 from ..kernels import Kernel
 from ..kernels import points as pts
-from ..space import magnitudes
 from .preconditioner import Preconditioner, chosen_rank
 
 # Vectors of length n that the iterations hold, for every target.
@@ -47,7 +46,7 @@ class System:
         self.roots = None if weights is None else on_device_of(np.sqrt(weights), like)
         if self.roots is not None:
             self.T = self.T * self.roots[:, None]
-        lengths = on_device_of(magnitudes(kernel, X, kernel.diagonal(X)), like)
+        lengths = on_device_of(kernel.layout.lengths(kernel, X), like)
         lengths = lengths if self.roots is None else lengths * self.roots
         self.rounding = ResidualRounding(kernel, X, lengths)
         vectors = vectors_of(kernel, X, T.shape[1])

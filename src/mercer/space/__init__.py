@@ -1,6 +1,6 @@
 """Feature spaces: K = F F', by landmarks, by a kernel's own features, or by a correction."""
 
-from .certificate import Radii, magnitudes
+from .certificate import Radii
 from .choice import (
     MapOptions,
     refute_by_a_look,

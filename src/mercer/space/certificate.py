@@ -29,7 +29,6 @@ from ..engine import (
     is_single,
     namespace,
     on_device_of,
-    positive_part,
     rows_of,
     tiles,
 )
@@ -137,14 +136,6 @@ def refute_by_residuals(kernel: Kernel, rho2: Array, tau: Array, length: Any, et
         f"{float(rho2[i]):.4g}, so that no certificate holds. Fit with indefinite='clip', or use a "
         "valid kernel."
     )
-
-
-def magnitudes(kernel: Any, X: Any, diagonal: Any):
-    """The lengths that rounding is relative to: sqrt k(x, x), or more where terms of k cancel."""
-    xp = namespace(diagonal)
-    with np.errstate(over="ignore"):  # an infinite bound is a bound
-        terms = kernel.layout.magnitude(kernel, X, diagonal)
-    return xp.sqrt(positive_part(xp.where(terms > diagonal, terms, diagonal)))
 
 
 def _pairs(x, z, eta):

@@ -17,7 +17,6 @@ from ..engine import (
     as_numpy,
     budget,
     cholesky,
-    cholesky_in_place,
     columns_that_fit,
     device,
     eps_of,
@@ -221,7 +220,7 @@ def _stored(kernel, X, diagonal, tol, eps):
     n = len(K)
     pstrf = scipy.linalg.lapack.get_lapack_funcs("pstrf", (K,))
     ones = K.diagonal().copy()
-    A = cholesky_in_place(K)  # in the upper triangle of K
+    A = cholesky(K, in_place=True)  # in the upper triangle of K
     least = FULL_RANK * eps
     if A is not None and (A.diagonal() ** 2).min() > least and (tol is None or tol < least):
         C = _scaled(lower_triangle(A), lengths)

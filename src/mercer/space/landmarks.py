@@ -28,7 +28,7 @@ from ..engine import (
     tiles,
 )
 from ..kernels import points as pts
-from .certificate import Radii, landmark_rows, magnitudes, radii_of_one, refute_by_residuals
+from .certificate import Radii, landmark_rows, radii_of_one, refute_by_residuals
 from .partial import largest_first
 from .protocol import Panel, Space
 
@@ -100,7 +100,7 @@ class Landmarks(Space):
         kernel values is amplified.
         """
         xp, lengths = namespace(self.C), self.rounding_lengths()
-        length = on_device_of(magnitudes(self.kernel, X, diagonal), self.C)
+        length = on_device_of(self.kernel.layout.lengths(self.kernel, X, diagonal), self.C)
         rho2 = on_device_of(diagonal, self.C) + 0
         tau = length + 0
 
@@ -149,7 +149,7 @@ class Landmarks(Space):
         lengths = self.lengths()
         if self.rank == 0:
             return lengths
-        return on_device_of(magnitudes(self.kernel, self.S, lengths**2), self.C)
+        return on_device_of(self.kernel.layout.lengths(self.kernel, self.S, lengths**2), self.C)
 
     def lengths(self):
         """sqrt k(s, s) of the landmarks."""

@@ -13,7 +13,7 @@ from typing import Any
 import scipy.sparse
 
 from ..engine import Array, TravelsAsNumPy, namespace, row_norms, rows_of, tiles
-from .certificate import Radii, magnitudes, radii_of_one
+from .certificate import Radii, radii_of_one
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class ClosedSpace(Space):
 
     def radii(self, X: Any, diagonal: Any) -> Radii:
         """R(x) R(z) with R^2 = error."""
-        length = magnitudes(self.kernel, X, diagonal)
+        length = self.kernel.layout.lengths(self.kernel, X, diagonal)
         rho2 = namespace(diagonal).zeros_like(diagonal) + self.error
         return Radii(rho2, 2 * length, length, diagonal < 0)
 
