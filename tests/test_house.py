@@ -14,8 +14,8 @@ SPEC.loader.exec_module(house)
 
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
-    "names across folders": 224,
-    "names across folders, through modules too": 249,
+    "names across folders": 202,
+    "names across folders, through modules too": 231,
     "repeated public names": 0,
     "repeated file names": 0,
     "mentions of n_jobs, verbose, memory_limit": 191,
