@@ -308,7 +308,7 @@ def test_landmarks_leave_room_for_a_matrix_that_fits(X):
     n, stored = 1000, memory.matrix_bytes(1000, size=4)
 
     def needed(limit):
-        return memory.partial_fit(n, chosen_rank(n, int(limit / LANDMARK_SHARE), X))
+        return memory.MapBytes.partial(n, chosen_rank(n, int(limit / LANDMARK_SHARE), X))
 
     assert chosen_rank(n, 10 * stored, X) == int(10 * n**0.5)  # more would not pay
     assert 0.9 * stored / 2 < needed(1.5 * stored) <= stored / 2  # K takes the rest

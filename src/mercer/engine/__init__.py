@@ -51,16 +51,14 @@ from .forms import Form
 from .line_search import line_search
 from .memory import (
     LANDMARK_SHARE,
+    MapBytes,
     MemoryLimitError,
     budget,
     columns_that_fit,
     coordinates_bytes,
     landmarks_that_fit,
     matrix_bytes,
-    partial_fit,
     readable,
-    stored_fit,
-    streamed_fit,
 )
 from .products import (
     FUSED_SUMS,

@@ -64,36 +64,39 @@ def coordinates_bytes(n: int, r: int, copies: float = 1, size: int = 8):
     return copies * n * r * size
 
 
-def stored_fit(
-    n: int, copies: float = 2, size: int = 8, *, on_cpu: bool = True, proven: bool = True
-):
-    """A fit that stores K: K, the coordinates and the factor (on a device these two are one).
+class MapBytes:
+    """Memory of a fit of a map, for each of the ways in which it can be made.
 
-    A kernel of unknown validity keeps K once more, to be compared with the coordinates. `copies` is
-    how many arrays of the coordinates' shape the caller holds at once.
+    `copies` is how many arrays of the coordinates' shape the caller holds at once.
     """
-    return matrix_bytes(n, max(copies, 3 if on_cpu else 2) + (not proven), size)
 
+    @staticmethod
+    def stored(
+        n: int, copies: float = 2, size: int = 8, *, on_cpu: bool = True, proven: bool = True
+    ) -> float:
+        """K is stored: K, the coordinates and the factor (on a device these two are one).
 
-def partial_fit(n: int, r: int, copies: float = 2, size: int = 8):
-    """A fit that evaluates r columns of K: coordinates, and the factor with what it takes."""
-    return coordinates_bytes(n, r, copies, size) + matrix_bytes(r, 3, size)
+        A kernel of unknown validity keeps K once more, to be compared with the coordinates.
+        """
+        return matrix_bytes(n, max(copies, 3 if on_cpu else 2) + (not proven), size)
 
+    @staticmethod
+    def partial(n: int, r: int, copies: float = 2, size: int = 8) -> float:
+        """r columns of K are evaluated: coordinates, and the factor with what it takes."""
+        return coordinates_bytes(n, r, copies, size) + matrix_bytes(r, 3, size)
 
-def streamed_fit(r: int, sample: int, panel: int = PANEL_VALUES, size: int = 8):
-    """A fit that passes over rows: the factor, coordinates of a sample, and panels of values."""
-    return (
-        matrix_bytes(r, FACTOR_COPIES, size)
-        + coordinates_bytes(sample, r, size=size)
-        + 4 * panel * size
-    )
+    @staticmethod
+    def streamed(r: int, sample: int, panel: int = PANEL_VALUES, size: int = 8) -> float:
+        """Rows are passed over: the factor, coordinates of a sample, and panels of values."""
+        held = coordinates_bytes(sample, r, size=size) + 4 * panel * size
+        return matrix_bytes(r, FACTOR_COPIES, size) + held
 
 
 # --- what fits ------------------------------------------------------------------------------------
 
 
 def columns_that_fit(n: int, limit: float, size: int = 8, copies: float = 2):
-    """The largest r whose partial_fit is within the limit, at least 1."""
+    """The largest r with which a partial fit is within the limit, at least 1."""
     b = copies * n
     r = int((math.sqrt(b * b + 12 * limit / size) - b) / 6)
     return max(1, r)

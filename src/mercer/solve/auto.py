@@ -4,12 +4,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..engine import (
+    MapBytes,
     MemoryLimitError,
     current,
-    partial_fit,
     readable,
-    stored_fit,
-    streamed_fit,
     using,
 )
 from ..kernels import Linear
@@ -186,10 +184,10 @@ class Plan:
         n, options = problem.n, problem.map
         most = n if options is None or options.max_rank is None else options.max_rank
         r = min(problem.rank, most)
-        column, passes = n * VALUE, streamed_fit(r, gather.SAMPLE)
+        column, passes = n * VALUE, MapBytes.streamed(r, gather.SAMPLE)
         costs = {
-            "stored": Cost(n / 2 * column + n**3 / 3 * OPERATION, int(stored_fit(n))),
-            "partial": Cost(r * column + 2 * n * r**2 * OPERATION, int(partial_fit(n, r))),
+            "stored": Cost(n / 2 * column + n**3 / 3 * OPERATION, int(MapBytes.stored(n))),
+            "partial": Cost(r * column + 2 * n * r**2 * OPERATION, int(MapBytes.partial(n, r))),
             "streamed": Cost(1.2 * r * column + (n + 40_000) * r**2 * OPERATION, int(passes)),
         }
         ways = []

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import (
+    MapBytes,
     MemoryLimitError,
     as_numpy,
     eps_of,
@@ -15,12 +16,9 @@ from ..engine import (
     itemsize,
     namespace,
     on_device_of,
-    partial_fit,
     positive_part,
     row_norms,
     solve_triangular,
-    stored_fit,
-    streamed_fit,
 )
 from ..fit import MapFit, Statistic, fit_map
 from ..kernels import points as pts
@@ -53,7 +51,7 @@ class Primal(Solver):
             return None
         needed = self.cost(problem).bytes
         if problem.n > 2 * gather.SAMPLE:  # passes over rows need no more than the factor
-            needed = min(needed, int(streamed_fit(problem.rank, gather.SAMPLE)))
+            needed = min(needed, int(MapBytes.streamed(problem.rank, gather.SAMPLE)))
         too_large = TooLarge.beyond("coordinates of all rows", needed, problem.limit)
         tiny = 0 < alpha.smallest < 1e-6 * problem.trace and problem.dimension == problem.n
         if too_large is None and tiny:
@@ -71,14 +69,14 @@ class Primal(Solver):
             r = problem.rank if judged else problem.dimension
         # Of low rank, pivots are found one after another; of a map of its own there are none.
         factor = n**3 / 3 if r == n else 4 * n * r**2
-        values = n**2 / 2 if stored_fit(n) <= problem.limit else 2 * n * r
+        values = n**2 / 2 if MapBytes.stored(n) <= problem.limit else 2 * n * r
         seconds = START / 2 + values * VALUE
         if problem.dimension < n:
             factor, seconds = n * r**2, 0.0
         seconds += n * r * VALUE + (factor + n * r**2 + r**3 / 3) * OPERATION
         if isinstance(problem.alpha, LeaveOneOut):
             seconds += r**3 * EIGEN + 2 * n * r**2 * OPERATION
-        return Cost(seconds, int(partial_fit(n, r, 2 + _held(problem))))
+        return Cost(seconds, int(MapBytes.partial(n, r, 2 + _held(problem))))
 
     def solve(self, problem: RidgeProblem) -> RidgeSolution:
         options = replace(problem.map or MapOptions(), held=_held(problem))

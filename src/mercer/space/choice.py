@@ -12,6 +12,7 @@ import scipy.sparse
 
 from ..engine import (
     Array,
+    MapBytes,
     MemoryLimitError,
     as_numpy,
     check_one_of,
@@ -27,7 +28,6 @@ from ..engine import (
     namespace,
     on_device_of,
     readable,
-    streamed_fit,
     tiles,
 )
 from ..kernels import Kernel, NotPSDError, hashing
@@ -248,7 +248,7 @@ def _sample_that_fits(kernel, sample, options):
     if rank <= fits:
         some = np.sort(order[:rows])
         return replace(sample, points=pts.take(points, some), positions=sample.positions[some])
-    needed = streamed_fit(rank, rows, 0, size)
+    needed = MapBytes.streamed(rank, rows, 0, size)
     raise MemoryLimitError(
         f"tol={tol:.3g} needs about {predicted} landmarks for a sample of {n} rows ({few} for "
         f"{probed[0]} rows, {many} for {probed[1]}) and more for all rows: at least "

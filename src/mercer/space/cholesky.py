@@ -14,6 +14,7 @@ import scipy.linalg
 
 from ..engine import (
     Array,
+    MapBytes,
     as_numpy,
     budget,
     cholesky,
@@ -30,7 +31,6 @@ from ..engine import (
     put_rows,
     row_norms,
     solve_triangular,
-    stored_fit,
     tiles,
 )
 from ..kernels import Kernel, check_own_diagonal, remembering
@@ -156,7 +156,7 @@ def _factorized(kernel, X, tol, max_rank, pivots, rng, memory_limit, copies):
 def matrix_fits(kernel: Kernel, like: Array, n: int, limit: float, copies: float = 2):
     """Whether a fit may store K, for numbers like these."""
     on_cpu, proven = is_cpu(like), kernel.is_proven
-    return stored_fit(n, copies, itemsize(like), on_cpu=on_cpu, proven=proven) <= limit
+    return MapBytes.stored(n, copies, itemsize(like), on_cpu=on_cpu, proven=proven) <= limit
 
 
 def self_lengths(kernel: Kernel, diagonal: Array):
