@@ -22,8 +22,8 @@ BETWEEN = 20.0
 # The search for a kernel, in seconds of one core of a common machine as plan counts them: a hundred
 # ridge regressions on about half of the rows that it looks at, which are so many at most.
 SEARCH, SEARCHED = 50.0, 12_000
-# How much slower than one core of a common machine a machine may be.
-SLOWEST = 3
+# Rows, in all fits together, that take less than that on any machine.
+FEW_ROWS = 2000
 # Rows that are suggested for a first look.
 FEWER_ROWS = 10_000
 WAYS = {"dual": "an exact fit of {} rows ({})", "iterative": "iterations on {} rows"}
@@ -58,11 +58,10 @@ def estimate(model: Any, n: int) -> Estimate:
 
 def announce(model: Any, n: int, fits: int = 1) -> Estimate:
     """Say how long so many fits will take, and what would be faster, where it is long."""
-    found = estimate(model, n).times(fits)
-    if SLOWEST * found.seconds < ANNOUNCED:
-        return Estimate(0.0)  # on any machine
+    if fits * n <= FEW_ROWS:
+        return Estimate(0.0)
     pace = machine_pace()
-    found = found.times(pace)
+    found = estimate(model, n).times(fits * pace)
     if found.seconds > ANNOUNCED:
         often = f", {fits} times" if fits > 1 else ""
         line = f"This takes about {time_in_words(found.seconds)}: {found.work}{often}."
