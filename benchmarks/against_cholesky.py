@@ -44,12 +44,11 @@ def dual(kernel, alpha, X, t, Z):
 
 
 def blocked(kernel, alpha, X, t, Z):
-    from mercer.engine import tiles
-    from mercer.solve.regularized import cholesky_in_place
+    from mercer.engine import cholesky, tiles
 
     K = tiles.evaluate(kernel, X)
     K[np.diag_indices(len(K))] += alpha
-    C = cholesky_in_place(K)
+    C = cholesky(K, in_place=True)
     if C is None:
         raise ValueError(f"K + {alpha:g} I is singular to rounding.")
     a = _backward(C, _forward(C, t))
