@@ -53,6 +53,9 @@ class Mixture:
     constants: np.ndarray
     shares: np.ndarray
 
+    def __call__(self, f: np.ndarray) -> np.ndarray:
+        return (f - self.shares) @ self.mix + self.constants
+
     def of(self, prediction: Any) -> Any:
         """The same functions as an Expansion, or on the coordinates of a map."""
         W, b = prediction.W if hasattr(prediction, "W") else prediction.coef, prediction.b
@@ -122,7 +125,7 @@ class Fisher:
 
     @property
     def freedom(self) -> float:
-        return float(self.counts.sum()) - len(self.counts)
+        return max(float(self.counts.sum()) - len(self.counts), 1.0)
 
     def axes(self, priors: np.ndarray, size: int) -> tuple[Mixture, np.ndarray]:
         """(axes that separate the class means best, their shares of the separation).

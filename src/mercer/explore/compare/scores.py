@@ -146,21 +146,17 @@ class ClassRule:
 
     def __init__(self, solution: RidgeSolution, Y: np.ndarray, *, balanced: bool = False):
         counts = Y.sum(axis=0)
-        self.solution, self.present = solution, counts > 0
-        left = Y.T @ np.asarray(solution.misses())
-        left = left[np.ix_(self.present, self.present)]
+        self.solution, self.present = solution, np.flatnonzero(counts)
+        left = (Y.T @ np.asarray(solution.misses()))[np.ix_(self.present, self.present)]
         fisher = Fisher.of((left + left.T) / 2, counts[self.present])
-        self.turn, self.shares = fisher.turn, fisher.shares
-        self.middle = 0.5 * np.diagonal(fisher.between)
-        if not balanced:
-            # log p(c) in the unit of the scatter, which is n - C times the variance within classes
-            self.middle = self.middle - np.log(fisher.shares) / max(fisher.freedom, 1)
+        equal = np.full(len(self.present), 1 / len(self.present))
+        self.decision = fisher.decision(equal if balanced else fisher.shares)
 
     def predict(self, K_new: np.ndarray) -> np.ndarray:
         """Codes of classes for new rows, from k(z, x_i)."""
-        f = self.solution.prediction(K_new)[:, self.present]
-        scores = (f - self.shares) @ self.turn - self.middle
-        return np.flatnonzero(self.present)[scores.argmax(axis=1)]
+        scores = self.decision(self.solution.prediction(K_new)[:, self.present])
+        two = len(self.present) == 2  # these have one score, of the second
+        return self.present[(scores[:, 0] > 0).astype(int) if two else scores.argmax(axis=1)]
 
 
 def shrinkage(K: np.ndarray, codes: np.ndarray, alpha: float) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
+from ...solve import Fisher
 from ..data import Explored
 from ..embeddings import DISCRIMINANT, PERPLEXITY, TSNE
 from .space import LiveSpace
@@ -86,23 +87,19 @@ def projected(
 
 
 def discriminant_scores(space: LiveSpace, data: Explored) -> np.ndarray:
-    """Fisher's axes from the components.
-
-    In the components' basis the total scatter is diagonal, T. With R the class means weighted by
-    the roots of the class sizes, the axes are (T + s I)^-1 R' u, for the leading eigenvectors u of
-    R (T + s I)^-1 R': a matrix as large as the number of classes.
-    """
+    """Fisher's axes, from ridge on class indicators: components have a diagonal scatter."""
     assert data.targets is not None
     Q, T = space.components, space.values
-    sizes = np.maximum(data.targets.sum(axis=0), 1.0)
-    R = (data.targets.T @ Q) / np.sqrt(sizes)[:, None]
+    Y = data.targets[:, data.targets.any(axis=0)]
+    counts = Y.sum(axis=0)
     # Rank-deficient directions would be divided by next to nothing.
-    inverse = 1.0 / (T + SHRINKAGE * T.sum() / max(1, len(data)) + np.finfo(float).tiny)
-    _, U = np.linalg.eigh((R * inverse) @ R.T)
+    penalty = SHRINKAGE * T.sum() / max(1, len(data)) + np.finfo(float).tiny
+    sums = Q.T @ Y
+    W = sums / (T + penalty)[:, None]
+    left = np.diag(counts) - np.outer(counts, counts) / counts.sum() - sums.T @ W
     size = min(FOLLOWED, len(data.classes) - 1)
-    axes = inverse[:, None] * (R.T @ U[:, ::-1][:, :size])
-    axes /= np.maximum(np.linalg.norm(axes, axis=0), np.finfo(float).tiny)
-    scores = Q @ axes
+    axes, _ = Fisher.of((left + left.T) / 2, counts).axes(counts / counts.sum(), size)
+    scores = Q @ (W @ axes.mix)
     if size == 1:  # of two classes there is one axis; kernel PCA gives the other
         scores = np.column_stack([scores, space.scores(1)])
         spread = np.maximum(scores.std(axis=0), np.finfo(float).tiny)
