@@ -28,9 +28,9 @@ def plan(
 
     Parameters
     ----------
-    model : KernelRidge, KernelRidgeCV, KernelMap, KernelSVC, KernelLogistic, KernelRegressor or \
-            KernelClassifier
-        Unfitted; its memory_limit counts.
+    model : estimator
+        KernelRidge, KernelRidgeCV, KernelMap, KernelSVC, KernelLogistic, KernelRegressor or
+        KernelClassifier, unfitted; its memory_limit counts.
     X : rows as `fit` takes them, or their shape
         With a shape (n, d) the rows are drawn uniformly from the unit cube.
     y, sample_weight : as in fit; y may be left out, except for KernelSVC and KernelLogistic
