@@ -14,7 +14,7 @@ SPEC.loader.exec_module(house)
 
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
-    "names across folders": 202,
+    "names across folders": 201,
     "names across folders, through modules too": 231,
     "repeated public names": 0,
     "repeated file names": 0,
