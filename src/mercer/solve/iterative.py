@@ -39,9 +39,9 @@ from .system import VECTORS, double_like, vectors_of
 
 # Seconds of one core for one number of a stored kernel matrix in a product with a vector.
 STORED = 4e-10
-# Products after which it is clear whether iterations are faster than a factorisation; most of those
-# that are for a few thousand rows; and the share of its time that more of them may take.
-JUDGED_AFTER, QUICK_PRODUCTS, WORTH = 10, 60, 0.5
+# Products after which it is clear whether iterations are faster than a factorisation, and most of
+# those that can be.
+JUDGED_AFTER, QUICK_PRODUCTS = 10, 60
 # Landmarks that choose a penalty, and how much of the kernel they may miss: trace(K - F F') / (n
 # alpha) is by how much the mean leverage of a row is larger in exact ridge.
 LANDMARKS, MISSED = 400, 0.3
@@ -74,7 +74,7 @@ class Iterative(DualSolver):
             return "it would choose alpha on a sample, and the errors of all rows fit the memory"
         if replaces and not problem.is_small:
             products = self._products(problem, self._landmarks(problem))
-            if products > self._most_products(problem):
+            if products > QUICK_PRODUCTS:
                 return f"about {products:.0f} products would take longer than a factorisation"
         predicted = self.cost(problem).seconds
         if predicted > problem.patience:
@@ -82,26 +82,16 @@ class Iterative(DualSolver):
         return None
 
     def cost(self, problem: RidgeProblem) -> Cost:
-        p = problem.preconditioning.rank or self._landmarks(problem)
-        start, product = self._parts(problem, p)
-        return Cost(start.seconds + self._products(problem, p) * product, start.bytes)
-
-    def _parts(self, problem, p):
-        """(cost before the first product, seconds of each) with p landmarks."""
         n, t = problem.n, problem.n_targets + problem.intercept
+        p = problem.preconditioning.rank or self._landmarks(problem)
         setup = START + n * p * VALUE + 3 * n * p**2 * OPERATION
         beside = coordinates_bytes(n, p, 2) + self._held(problem)
         held = matrix_bytes(n, 0.5) + beside <= problem.limit
         product = t * n * (n * STORED if held else n / 2 * VALUE / t + n * STORED)
         product += 4 * t * n * p * OPERATION
         needed = beside + int(matrix_bytes(n, 0.5) * held)
-        return Cost(n**2 / 2 * VALUE + setup, needed), product
-
-    def _most_products(self, problem):
-        """Products that take less time than a factorisation: the more, the more rows."""
-        start, product = self._parts(problem, self._landmarks(problem))
-        spare = WORTH * Direct().cost(problem).seconds - start.seconds
-        return max(QUICK_PRODUCTS, int(spare / product))
+        values = n**2 / 2 * VALUE
+        return Cost(values + setup + self._products(problem, p) * product, needed)
 
     def _held(self, problem):
         """Bytes of vectors, and of rows as products need them."""
@@ -147,7 +137,6 @@ class Iterative(DualSolver):
     def _solve(self, problem):
         rows, kernel, points = problem.with_weight, problem.kernel, problem.training.points
         quick, tol = self._replaces_a_factor(problem), self._tol(problem)
-        most = self._most_products(problem) if quick else problem.max_iter
         choice, known = self._choice(problem)
         alphas, landmarks = problem.alphas(choice), problem.preconditioning
         again = {"tol": tol, "resources": rows.training.resources, **vars(landmarks)}
@@ -165,8 +154,8 @@ class Iterative(DualSolver):
                     penalties,
                     rows.weights,
                     **again | ({} if known is None else known.shared),
-                    max_iter=min(problem.max_iter, most),
-                    callback=_hopeless(tol, most) if quick else None,
+                    max_iter=min(problem.max_iter, QUICK_PRODUCTS) if quick else problem.max_iter,
+                    callback=_hopeless(tol) if quick else None,
                     workers=rows.training.workers,
                 )
             if quick and not found.converged:
@@ -236,8 +225,8 @@ def _in_double(problem):
     return is_array(points) and is_numpy(points) and points.dtype == np.float64
 
 
-def _hopeless(tol, most):
-    """A callback that ends iterations which will not be done within so many products."""
+def _hopeless(tol):
+    """A callback that ends iterations which will not be done within QUICK_PRODUCTS."""
     first: list[float] = []
 
     def callback(step: Any):
@@ -245,7 +234,7 @@ def _hopeless(tol, most):
         first.append(now)
         fallen = math.log(first[0] / now)
         needed = -math.log(tol) * step.products / max(fallen, 1e-3)
-        return step.products >= JUDGED_AFTER and needed > most
+        return step.products >= JUDGED_AFTER and needed > QUICK_PRODUCTS
 
     return callback
 
