@@ -73,7 +73,7 @@ print(f"{model.n_iter_} products, error at most {model.error_bound(X).max():.0e}
 # -----------
 # The lines are the bound after each product with :math:`K`, and the true error, which is never
 # above it. With more landmarks both fall faster. Since the bound holds after any number of
-# products, a fit that ends early (``max_iter``) is a result with a known error.
+# products, an interrupted fit is a result with a known error.
 
 import warnings
 

@@ -154,14 +154,12 @@ def test_an_interruption_leaves_the_model_as_it_was(data, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, 2 * y)
     assert np.array_equal(model.predict(Z), before)
-    few = clone(model).set_params(max_iter=5, tol=1e-9)
-    monkeypatch.undo()
-    with pytest.warns(ConvergenceWarning, match="max_iter=5"):
-        few.fit(X, y)
-    assert not few.converged_
-    assert few.n_iter_ <= 5
+    partial = clone(model).set_params(keep_partial=True, tol=1e-9)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        partial.fit(X, y)
+    assert not partial.converged_
     want = KernelRidge(0.1, KERNEL, form="dual").fit(X, y).predict(Z)
-    assert np.all(np.abs(few.predict(Z) - want) <= few.error_bound(Z))
+    assert np.all(np.abs(partial.predict(Z) - want) <= partial.error_bound(Z))
 
 
 def test_a_given_map_chooses_the_landmarks(data):

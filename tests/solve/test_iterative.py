@@ -245,18 +245,32 @@ def test_a_tolerance_below_rounding_ends_with_a_reason(X, T):
     assert np.all(true_errors(RBF(0.1)(X), solution.coef, want) <= solution.error_norms)
 
 
-@pytest.mark.parametrize("products", [1, 5])
-def test_a_callback_can_end_the_iterations(X, T, products):
-    def enough(step):
-        return step.products >= products
+def interrupts_after(products):
+    def callback(step):
+        if step.products >= products:
+            raise KeyboardInterrupt
 
-    with pytest.warns(ConvergenceWarning, match="callback"):
-        ended = solve_iteratively(Matern(0.5), X, T, [0.01] * 2, rank=20, tol=1e-8, callback=enough)
-    assert ended.n_iter == 1 + products
+    return callback
+
+
+def test_an_interruption_leaves_nothing_behind_unless_asked_to(X, T):
+    options = {"rank": 20, "callback": interrupts_after(5), "tol": 1e-8}
+    with pytest.raises(KeyboardInterrupt):
+        solve_iteratively(Matern(0.5), X, T, [0.01] * 2, **options)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        kept = solve_iteratively(Matern(0.5), X, T, [0.01] * 2, keep_partial=True, **options)
     K = Matern(0.5)(X)
-    assert np.all(true_errors(K, ended.coef, exact(K, T, [0.01] * 2)) <= ended.error_norms)
-    if products > 1:
-        assert ended.error_norms.max() < 0.5 * max(ended.history[0].bounds)
+    assert np.all(true_errors(K, kept.coef, exact(K, T, [0.01] * 2)) <= kept.error_norms)
+    assert kept.n_iter == 6
+    assert kept.error_norms.max() < 0.5 * max(kept.history[0].bounds)
+
+
+def test_a_callback_can_end_the_iterations(X, T):
+    with pytest.warns(ConvergenceWarning, match="callback"):
+        ended = solve_iteratively(
+            Matern(0.5), X, T, [0.01] * 2, rank=20, tol=1e-8, callback=lambda step: True
+        )
+    assert ended.n_iter == 2
 
 
 def test_the_progress_bar_shows_the_present_bound(X, T, capsys):

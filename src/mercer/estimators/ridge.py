@@ -48,6 +48,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
     form: Any
     tol: float
     max_iter: int
+    keep_partial: bool
     fit_intercept: bool
     memory_limit: Any
     solution_: RidgeSolution
@@ -122,6 +123,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
             max_iter=self.max_iter,
             map=options,
             preconditioning=preconditioning,
+            keep_partial=self.keep_partial,
         )
         return problem, SOLVER.get(self.form, self.form), found
 
@@ -273,6 +275,9 @@ class KernelRidge(RidgeEstimator):
         times y (their root mean square), where eight digits would take too many frequencies.
     max_iter : int, default=500
         Iterative form: largest number of products with the kernel matrix.
+    keep_partial : bool, default=False
+        Iterative form: on KeyboardInterrupt keep the solution so far, with its bound. Else the
+        estimator stays as it was.
     memory_limit : int, str or None, default=None
         Bytes, or a text such as "2GB", that the fit may take beside the rows; None: 60 % of the
         memory that is free. Solvers that need more refuse.
@@ -328,6 +333,7 @@ class KernelRidge(RidgeEstimator):
         fit_intercept: bool = False,
         tol: float = 1e-4,
         max_iter: int = 500,
+        keep_partial: bool = False,
         memory_limit: int | str | None = None,
     ) -> None:
         self.alpha = alpha
@@ -336,6 +342,7 @@ class KernelRidge(RidgeEstimator):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.keep_partial = keep_partial
         self.memory_limit = memory_limit
 
     def _penalty(self, found: Training) -> Given:

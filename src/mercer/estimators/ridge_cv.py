@@ -39,7 +39,7 @@ class KernelRidgeCV(RidgeEstimator):
         "fourier" alpha is chosen on a sample of the rows (`n_rows_for_alpha_`), then all rows are
         solved for it; "auto" takes "fourier" only where the leave-one-out errors of all rows do
         not fit in memory.
-    fit_intercept, tol, max_iter, memory_limit : as in KernelRidge
+    fit_intercept, tol, max_iter, keep_partial, memory_limit : as in KernelRidge
         A constant without a penalty; when iterations end; what is kept of them on an interrupt;
         bytes that the fit may take.
 
@@ -77,6 +77,7 @@ class KernelRidgeCV(RidgeEstimator):
         fit_intercept: bool = False,
         tol: float = 1e-4,
         max_iter: int = 500,
+        keep_partial: bool = False,
         memory_limit: int | str | None = None,
     ) -> None:
         self.alphas = alphas
@@ -85,6 +86,7 @@ class KernelRidgeCV(RidgeEstimator):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.keep_partial = keep_partial
         self.memory_limit = memory_limit
 
     def _penalty(self, found: Training) -> LeaveOneOut:

@@ -89,6 +89,7 @@ def solve_iteratively(
     pivots: str = "random",
     max_iter: int = 500,
     resources: Resources | None = None,
+    keep_partial: bool = False,
     callback: Callable[[Step], Any] | None = None,
     workers: Workers | None = None,
     landmarks: Fit | None = None,
@@ -118,6 +119,8 @@ def solve_iteratively(
         Largest number of products with the kernel matrix.
     resources : Resources or None
         Memory, threads, progress and random numbers.
+    keep_partial : bool, default=False
+        On KeyboardInterrupt return the solution so far, certified, instead of raising.
     callback : callable or None
         Called with every Step; a true result ends the iterations.
     workers : Workers or None
@@ -163,7 +166,7 @@ def solve_iteratively(
     # Products need the pairs that landmarks were chosen from. A memory does not travel to workers.
     with using(resources), remembering(kernel) if workers is None else nullcontext():
         system = System(kernel, X, points, T, alphas, weights, choice, workers)
-        run = Refinement(system, tol, max_iter, callback, sizes)
+        run = Refinement(system, tol, max_iter, keep_partial, callback, sizes)
         b = run.solve()
     coef = b if system.roots is None else b * system.roots[:, None]
     solution = Certified(
@@ -199,6 +202,7 @@ def _not_converged(solution, run, tol):
             f"rounding ended the progress after {solution.n_iter} products",
             "a larger alpha or tol" + (", or float64 data" if run.system.single else ""),
         ),
+        "interrupted": ("the iterations were interrupted", "letting them end"),
         "callback": ("the callback ended the iterations", "letting them end"),
     }[run.reason]
     return (

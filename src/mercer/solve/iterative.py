@@ -155,6 +155,7 @@ class Iterative(DualSolver):
                     rows.weights,
                     **again | ({} if known is None else known.shared),
                     max_iter=min(problem.max_iter, QUICK_PRODUCTS) if quick else problem.max_iter,
+                    keep_partial=problem.keep_partial,
                     callback=_hopeless(tol) if quick else None,
                     workers=rows.training.workers,
                 )

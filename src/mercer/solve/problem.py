@@ -146,6 +146,8 @@ class RidgeProblem:
         False: a function of a few landmarks will do.
     patience : float, default=inf
         A solver refuses beyond so many predicted seconds of one core.
+    keep_partial : bool, default=False
+        On KeyboardInterrupt keep the solution so far, with its bound.
     """
 
     training: Training
@@ -162,6 +164,7 @@ class RidgeProblem:
     preconditioning: Preconditioning = Preconditioning()
     exact: bool = True
     patience: float = math.inf
+    keep_partial: bool = False
 
     def __post_init__(self):
         if not self.n_targets:

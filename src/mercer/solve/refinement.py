@@ -1,6 +1,7 @@
 """Conjugate gradients with quick products, inside a refinement with exact residuals."""
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,12 +46,12 @@ class Step(TravelsAsNumPy):
 
 
 class Refinement:
-    """Refinement around conjugate gradients: the best coefficients, and how good they are."""
+    """Refinement around conjugate gradients: the state that an interruption leaves behind."""
 
-    def __init__(self, system, tol, max_iter, callback, sizes=1.0):
+    def __init__(self, system, tol, max_iter, keep_partial, callback, sizes=1.0):
         self.system, self.tol, self.max_iter = system, tol, max_iter
-        self.callback = callback
         self.sizes = sizes  # what the targets were divided by
+        self.keep_partial, self.callback = keep_partial, callback
         self.products = 0
         self.history: list[Step] = []
         self.reason: str | None = None
@@ -59,18 +60,27 @@ class Refinement:
     def solve(self):
         """The best b; `bounds`, `norms` and `reason` say how good it is."""
         system, xp = self.system, namespace(self.system.T)
+        self.b = xp.zeros_like(system.T)
+        self.direction = None  # what the inner iterations have added to b, not yet certified
+        self.residual = system.T
         with tiles.progress_bar("products") as self.progress:
-            self._accept(xp.zeros_like(system.T), system.T)
-            self._refine()
+            self._accept(self.b, self.residual)
+            try:
+                self._refine()
+            except KeyboardInterrupt:
+                if not self.keep_partial:
+                    raise
+                self.reason = "interrupted"
+                with suppress(KeyboardInterrupt):  # a second interruption does without
+                    self._certify_direction()
         return self.b
 
     def _refine(self):
         product = self.system.quick or self.system.exact
         while not np.all(self._reached(self.bounds)):
-            before, made = self.bounds, self.products
-            direction, stopped = self._iterate(product)
-            if self.products > made:
-                self._certify(direction)
+            stopped = self._iterate(product)
+            before = self.bounds
+            self._certify_direction()
             # A target that is done may stay as it is; the others must improve.
             open_targets = ~self._reached(self.bounds)
             if not np.any(open_targets):
@@ -83,7 +93,7 @@ class Refinement:
                 return
 
     def _iterate(self, product):
-        """Conjugate gradients on A d = residual: d, and None or why it must be the last time."""
+        """Conjugate gradients on A d = residual. None, or why it must be the last time."""
         system = self.system
         reduction, most = EXACT_REDUCTION, self.max_iter
         if not product.exact:
@@ -100,35 +110,39 @@ class Refinement:
         while not np.all(cg.frozen):
             # One product is kept for the certificate.
             if self.products + 1 >= self.max_iter:
-                return cg.x, "max_iter"
+                return "max_iter"
             image, curvature = cg.product()
             self.products += 1
             if product.exact:
                 self._check_positive(np.where(cg.frozen, 0.0, curvature), cg.p)
             cg.advance(image, curvature)
             if not np.any(cg.live):
-                break
+                return None
             cg.turn()
+            self.direction = cg.x
             estimate = system.preconditioner.kappa * np.sqrt(self.squares)
             step = self._record(estimate, certified=False)
             stopped = self.callback is not None and bool(self.callback(step))
             norms = system.function_norms(self.b + cg.x, cg.r)
             cg.frozen |= (estimate <= reduction * start) | self._reached(estimate / MARGIN, norms)
             if stopped:
-                return cg.x, "callback"
+                return "callback"
             # Rounding ends progress long before the recursion says so.
             since = 0 if np.any(estimate < 0.99 * best) else since + 1
             best = np.minimum(best, estimate)
             if since >= PATIENCE or self.products - first >= most:
-                break
-        return cg.x, None
+                return None
+        return None
 
-    def _certify(self, direction):
+    def _certify_direction(self):
         """Take the step, with an exact residual; keep it only where it is an improvement."""
+        if self.direction is None:
+            return
         system, xp = self.system, namespace(self.b)
-        b = self.b + direction
+        b = self.b + self.direction
         residual = system.T - system.times(system.exact, b)
         self.products += 1
+        self.direction = None
         bounds = system.certify(residual, b)
         better = bounds < self.bounds
         if not np.all(better):
