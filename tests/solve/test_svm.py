@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from mercer import RBF, Laplacian, Linear, Polynomial, Precomputed
 from mercer.engine.memory import MemoryLimitError
 from mercer.engine.sklearn_compat import libsvm
-from mercer.solve import svm
+from mercer.solve import active_set, svm
 from mercer.solve.active_set import BoxDual, Free, balanced
 from mercer.solve.duality import Rounding, best_hinge_intercept, hinge_certificate, hinge_range
 from mercer.solve.svm import MarginProblem, solve_margin, solve_on_coordinates
@@ -322,6 +322,25 @@ def test_the_inverse_follows_the_free_set(rng):
     fewer = free.without(np.arange(0, 640, 7))
     rows = fewer.rows
     assert_allclose(fewer.inverse @ K[np.ix_(rows, rows)], np.eye(len(rows)), atol=1e-6)
+
+
+def test_many_coefficients_stop_in_one_step(rng, monkeypatch):
+    """Those left are a smaller problem, with the same end."""
+    A = rng.normal(size=(300, 310))
+    H = np.linalg.inv(A @ A.T / 300 + 0.1 * np.eye(300))
+    low, high = -rng.uniform(0.1, 1, size=300), rng.uniform(0.1, 1, size=300)
+    c, left = rng.uniform(low, high), 3 * rng.normal(size=300)
+    c[:150] = high[:150]  # some cannot move from the beginning
+    before = c.copy()
+    ends = []
+    for most in (1000, 100, 10):
+        monkeypatch.setattr(active_set, "MOST_STOPPED", most)
+        ends.append(active_set._to_the_bounds(left, H, c, low, high, -c.sum()))
+        assert_allclose(c, before, rtol=0)
+    assert np.count_nonzero((ends[0][0] == low) | (ends[0][0] == high)) > 150
+    for end, shift in ends[1:]:
+        assert_allclose(end, ends[0][0], atol=1e-9)
+        assert shift == pytest.approx(ends[0][1], abs=1e-9)
 
 
 def test_no_coefficient_is_free(capfd):

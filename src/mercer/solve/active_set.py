@@ -22,6 +22,8 @@ JITTER = 1e-12
 # a new factorisation is cheaper.
 MOST_CHANGES = 0.4
 FEW = 500
+# Coefficients that have stopped at a bound in one step, before the inverse is that of the others.
+MOST_STOPPED = 100
 MOST_ROUNDS = 150
 # The objective rises by more than this share of it, or has not risen; so often in turn is the end.
 STALLED = 1e-15
@@ -78,10 +80,7 @@ class Free:
         kept = np.delete(np.arange(len(self.rows)), gone)
         if len(self.rows) < FEW:
             return Free(self.rows[kept])
-        H = self.inverse
-        cross = H[np.ix_(kept, gone)]
-        left = H[np.ix_(kept, kept)] - cross @ _solved(H[np.ix_(gone, gone)], cross.T)
-        return Free(self.rows[kept], left)
+        return Free(self.rows[kept], _inverse_of_part(self.inverse, kept, gone))
 
 
 @dataclass
@@ -160,8 +159,14 @@ class BoxDual:
 def _to_the_bounds(left, H, c, low, high, others):
     """Along Newton's direction to the first bound, along the direction of those left, and so on."""
     v, u = H @ left, H.sum(axis=1)
-    stopped, b = np.empty(0, dtype=np.intp), 0.0
+    stopped, b, whole = np.empty(0, dtype=np.intp), 0.0, 1.0
     for _ in range(2 * len(c) + 1):
+        if len(stopped) > MOST_STOPPED:  # the rest is a smaller problem
+            kept, c = np.delete(np.arange(len(c)), stopped), c.copy()
+            H, others = _inverse_of_part(H, kept, stopped), others + float(c[stopped].sum())
+            left = whole * left[kept]
+            c[kept], shift = _to_the_bounds(left, H, c[kept], low[kept], high[kept], others)
+            return c, b + shift
         step, shift = _direction(H, v, u, stopped, others + float(c.sum()))
         blocked = ((c <= low) & (step < 0)) | ((c >= high) & (step > 0))
         blocked[stopped] = False
@@ -175,7 +180,7 @@ def _to_the_bounds(left, H, c, low, high, others):
         t = min(1.0, float(room.min(initial=np.inf)))
         c = np.clip(c + t * step, low, high)
         b += t * shift
-        v = (1 - t) * v
+        v, whole = (1 - t) * v, (1 - t) * whole
         if t >= 1.0:
             break
         met = np.flatnonzero(room <= t)
@@ -197,6 +202,12 @@ def _direction(H, v, u, stopped, total):
     step = v - found[k] * u - H[:, stopped] @ found[:k]
     step[stopped] = 0.0
     return step, float(found[k])
+
+
+def _inverse_of_part(H, kept, gone):
+    """The inverse of a submatrix, from that of the matrix: a Schur complement."""
+    cross = H[np.ix_(kept, gone)]
+    return H[np.ix_(kept, kept)] - cross @ _solved(H[np.ix_(gone, gone)], cross.T)
 
 
 def _solved(A, B):
