@@ -123,6 +123,10 @@ def _logistic(data):
     return lambda: KernelLogistic(C, RBF(gamma)).fit(X, y).predict_proba(Z)[:, 1]
 
 
+def _logistic_auto(data):
+    return _logistic((*data[:4], "auto"))
+
+
 def _ridge_cv(data):
     from mercer import RBF, KernelRidgeCV
 
@@ -150,6 +154,7 @@ def _log_loss(data, p):
     title="logistic regression, Letter A-M against N-Z, 16 000 rows, C = 10",
     contenders={
         "mercer": _logistic,
+        "mercer, C='auto'": _logistic_auto,
         "mercer KernelRidgeCV": _ridge_cv,
         "sklearn SVC, calibrated": _calibrated,
     },
