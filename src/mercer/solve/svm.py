@@ -295,9 +295,9 @@ def _predicted_support(problem: MarginProblem) -> float:
     judged = min(JUDGED, int((problem.limit / matrix_bytes(1, COPIES)) ** 0.5))
     if n <= judged or judged < 40:
         return n / 2 if n <= judged else float(n)
+    sample = _WorkingSet(problem, 1e-3)
+    sample.sizes(None)
     for size in (judged // 4, judged):
-        sample = _WorkingSet(problem, 1e-3)
-        sample.sizes(None)
         sample.roughly(np.sort(sample.order[:size]), ROUGH)
         counts.append(max(int(np.count_nonzero(sample.c)), 1))
     growth = np.clip(np.log(counts[1] / counts[0]) / np.log(4), 0.3, 1.0)
