@@ -62,6 +62,11 @@ FITS = {
         12_000,
     ),
     "ridge of any form": ("KernelRidge(1.0, RBF(0.1), memory_limit={limit}).fit(X, y)", 12_000),
+    "ridge of many targets": (
+        "KernelRidge(1.0, RBF(0.1), memory_limit={limit}, tol=0.1)"
+        ".fit(X, np.stack([np.roll(y, k) for k in range(40)], axis=1))",
+        6_000,
+    ),
     "leave-one-out on coordinates": (
         "KernelRidgeCV(kernel=KernelMap(RBF(0.1), max_rank={rank}, memory_limit={limit}))"
         ".fit(X, y)",

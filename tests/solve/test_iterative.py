@@ -21,7 +21,7 @@ from mercer.solve.preconditioner import chosen_rank
 N = 300
 SMOOTH_AND_ROUGH = [RBF(0.1), Matern(0.5, 2.0), Matern(1.5, 2.0), Matern(2.5, 2.0)]
 # Too little for a kernel matrix of 300 points, enough for a preconditioner of rank 100.
-TIGHT = 8 * N * (2 * 100 + 125)
+TIGHT = 8 * N * (2 * 100 + 140)
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from .shares import (
 # Sums that are added up apart, and then together: as many tasks for threads. Their number follows
 # from sizes alone, so that the result does not depend on the number of threads.
 MOST_SUMS = 32
-SUM_BYTES = 1 << 28
+SUM_BYTES, SUM_SHARE = 1 << 28, 8  # and one in so many bytes of a memory limit
 # Sums that a fused product holds for every row, in double precision.
 FUSED_SUMS = 128
 
@@ -48,6 +48,14 @@ class MatrixProduct:
 
     def __call__(self, V):
         return self.times(V)
+
+    @staticmethod
+    def sums_apart(n: int, m: int) -> int:
+        """How many sums of n rows and m columns are added up apart: of a block of rows at least."""
+        limit = current().memory_limit
+        room = SUM_BYTES if limit is None else min(SUM_BYTES, current().limit() // SUM_SHARE)
+        blocks = len(tiles.cuts(n, EXACT_TILE[0]))
+        return max(1, min(MOST_SUMS, blocks, room // coordinates_bytes(n, m)))
 
 
 def exact_product(kernel: Any, X: Array, room: float = 0):
@@ -164,7 +172,7 @@ def _on_threads(shares, kernel):
     def times(V: Array):
         n, m = V.shape
         right = shares.prepared(V)
-        apart = max(1, min(MOST_SUMS, SUM_BYTES // coordinates_bytes(n, m), len(shares.blocks)))
+        apart = MatrixProduct.sums_apart(n, m)
         sums = np.zeros((apart, n, m))
 
         def work(first: int, step: int) -> None:

@@ -180,7 +180,7 @@ class Kernel(Parametrized, Capabilities, Accuracy):
         kernel = self.bind(X)
         return kernel.finite(kernel.features, kernel.points(X))
 
-    def finite(self, compute: Callable[..., Any], *arguments: Any) -> Any:
+    def finite(self, compute: Callable[..., Any], *arguments: object) -> np.ndarray:
         """Values or features as `compute` gives them, refused where they overflowed."""
         with np.errstate(over="ignore", invalid="ignore"):  # the error says more
             values = compute(*arguments)

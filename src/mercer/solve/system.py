@@ -6,6 +6,7 @@ import numpy as np
 
 from ..engine import (
     FUSED_SUMS,
+    MatrixProduct,
     as_numpy,
     coordinates_bytes,
     current,
@@ -126,8 +127,10 @@ def function_norms(b: Any, T: Any, residual: Any, alphas: np.ndarray) -> np.ndar
 
 def vectors_of(kernel: Kernel, X: Any, n_targets: int):
     """Bytes of the vectors that the iterations hold, of copies of the rows, and of the sums inside
-    a fused product."""
-    sums = FUSED_SUMS if n_targets == 1 and not is_cpu(X) else 0
+    a product."""
+    sums = MatrixProduct.sums_apart(X.shape[0], n_targets) * n_targets
+    if not is_cpu(X):
+        sums = FUSED_SUMS if n_targets == 1 else 0
     return coordinates_bytes(X.shape[0], VECTORS * n_targets + sums) + row_copies(kernel, X)
 
 
