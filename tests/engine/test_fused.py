@@ -41,7 +41,7 @@ print("right")
 ESTIMATORS = """
 import numpy as np, torch
 from mercer import RBF, KernelDiscriminant, KernelMap, KernelPCA, KernelRidge
-from mercer.engine import fused, products
+from mercer.engine import Resources, fused, products
 from mercer.space import krylov
 
 made = []
@@ -62,7 +62,7 @@ decision = given.fit(X, labels).decision_function(X)
 
 products.is_cpu = krylov.is_cpu = lambda X: False
 products._is_cuda = lambda X: True
-krylov.LEAST_BASIS, krylov.budget = 1, lambda *_: 48 * 48 * 4 - 1
+krylov.LEAST_BASIS, krylov.current = 1, lambda: Resources(48 * 48 * 4 - 1)
 for dtype, bound in ((torch.float64, 1e-11), (torch.float32, 2e-6)):
     got = KernelPCA(3, kernel, solver="krylov").fit(torch.tensor(X, dtype=dtype))
     assert made == [dtype == torch.float64], made
