@@ -161,7 +161,7 @@ class GramRows(DataRows):
         return take(take(points, rows).T, rows).T
 
     def numbers_per_row(self, points: Any) -> int:
-        """None: kernel values are used as they are."""
+        """Zero: kernel values are used as they are."""
         return 0
 
     def landmarks(self, kernel: Any, points: Array, rows: np.ndarray) -> Any:

@@ -94,7 +94,7 @@ class Targets:
 
     @staticmethod
     def are_classes(values: np.ndarray) -> bool:
-        """Whether numbers are few whole ones, which are taken for classes where nobody says."""
+        """Tell classes from numbers where nobody says: few whole numbers are taken for classes."""
         return bool(np.all(values == np.round(values))) and len(np.unique(values)) <= MOST_CLASSES
 
     @property
