@@ -51,7 +51,7 @@ class MatrixProduct:
 
     @staticmethod
     def sums_apart(n: int, m: int) -> int:
-        """How many sums of n rows and m columns are added up apart: one per block of rows at most."""
+        """Sums of n rows and m columns that are added up apart: one per block of rows at most."""
         limit = current().memory_limit
         room = SUM_BYTES if limit is None else min(SUM_BYTES, current().limit() // SUM_SHARE)
         blocks = len(tiles.cuts(n, EXACT_TILE[0]))
