@@ -208,13 +208,13 @@ def digits_by_machines(table, torch, device, X, y, Z, labels, real):
 
 def leading(table, torch, device, X):
     from mercer import KernelPCA
-    from mercer.space.krylov import leading_eigenpairs
+    from mercer.space.krylov import Eigenpairs
 
     kernel = k2(X.shape[1])
     best, median, _ = timed(lambda: KernelPCA(50, kernel).fit(torch.as_tensor(X, device=device)))
     table.add(f"KernelPCA, leading 50 of {len(X)}", best, median)
     A = torch.as_tensor(X, device=device)
-    best, median, pairs = timed(lambda: leading_eigenpairs(kernel.bind(A), A, 50, tol=1e-8))
+    best, median, pairs = timed(lambda: Eigenpairs.leading(kernel.bind(A), A, 50, tol=1e-8))
     worst = float((pairs.residuals / pairs.values[0]).max())
     table.add("  the same to residual 1e-8", best, median, f"largest residual {worst:.1e}")
 
@@ -223,16 +223,16 @@ def leading_beyond_memory(table, torch, device, check=20_000, n=200_000):
     """The Krylov solver with fused products: against the stored matrix, and where none fits."""
     from mercer import RBF, KernelPCA
     from mercer.engine import using
-    from mercer.space.krylov import leading_eigenpairs
+    from mercer.space.krylov import Eigenpairs
 
     kernel = RBF(0.05)
     for dtype in (torch.float64, torch.float32):
         X = torch.as_tensor(wavy(check)[0], device=device).to(dtype)
-        stored, median, pairs = timed(lambda X=X: leading_eigenpairs(kernel, X, 20), 2)
+        stored, median, pairs = timed(lambda X=X: Eigenpairs.leading(kernel, X, 20), 2)
         table.add(f"leading 20 of {check} x 10, {dtype}, K stored", stored, median)
         limit = check * check * X.element_size() - 1
         with using(memory_limit=limit):
-            best, median, fused = timed(lambda X=X: leading_eigenpairs(kernel, X, 20), 2)
+            best, median, fused = timed(lambda X=X: Eigenpairs.leading(kernel, X, 20), 2)
         worst = float((fused.values - pairs.values).abs().max() / pairs.values[0])
         table.add(
             "  the same by fused products", best, median, f"eigenvalues differ by {worst:.1e}"

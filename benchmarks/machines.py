@@ -17,8 +17,7 @@ def _machine(data):
     model = KernelSVC(C, RBF(gamma))
 
     def call():
-        model.fit(X, y)
-        return _decision(model, Z), float(np.max(model.gap_)), float(np.mean(model.certain(Z)))
+        return _decision(model.fit(X, y), Z), model
 
     return call
 
@@ -32,7 +31,7 @@ def _svc(data):
 
     def call():
         values = model.fit(X, y).decision_function(Z)
-        return (-values if shape == "ovo" else values), None, None
+        return (-values if shape == "ovo" else values), None
 
     return call
 
@@ -43,14 +42,18 @@ def _decision(model, Z):
 
 def _accuracy(data, got):
     y, truth = data[1], data[5]
-    values, gap, certain = got
+    values, model = got
     if values.ndim == 1:
         shown = {"accuracy": float(np.mean((values > 0) == (truth == np.unique(y)[1])))}
     else:
         shown = {}
-    if gap is not None:
+    if model is not None:
         exact = _svc(data)()[0]
-        shown |= {"difference": float(np.abs(values - exact).max()), "gap": gap, "certain": certain}
+        shown |= {
+            "difference": float(np.abs(values - exact).max()),
+            "gap": float(np.max(model.gap_)),
+            "certain": float(np.mean(model.certain(data[2]))),
+        }
     return shown
 
 

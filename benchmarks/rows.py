@@ -334,7 +334,7 @@ def _sklearn_pca(solver):
 def _eigenvalue_error(X, values):
     """Against a dense solver; beyond 5000 rows against a long Krylov run, to spare minutes."""
     from mercer import RBF
-    from mercer.space.krylov import leading_eigenpairs
+    from mercer.space.krylov import Eigenpairs
 
     kernel = RBF(_gamma(X))
     if len(X) <= 2500:
@@ -342,7 +342,7 @@ def _eigenvalue_error(X, values):
         K = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
         exact = scipy.linalg.eigvalsh(K)[::-1][:50]
     else:
-        exact = leading_eigenpairs(kernel, X, 50, tol=1e-12, random_state=1).values
+        exact = Eigenpairs.leading(kernel, X, 50, tol=1e-12, random_state=1).values
     return {"eigenvalue error": float(np.abs(values / exact - 1).max())}
 
 

@@ -16,6 +16,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]  # slider; the examples' own helper
 
 from atlas import KernelAtlas
 from figures import plain_figures
+from phone import for_phones
 from slider import Slider
 
 project = "mercer"
@@ -208,5 +209,6 @@ def setup(app):
     app.add_directive("slider", Slider)
     app.add_directive("kernel-atlas", KernelAtlas)
     app.connect("doctree-resolved", fold_solutions)
+    app.connect("html-page-context", for_phones)
     app.add_html_math_renderer("mathml", (inline_math, None), (display_math, None))
     return {"parallel_read_safe": True}

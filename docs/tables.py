@@ -19,9 +19,13 @@ def seconds(value):
     return f"{value:.0f} s" if value >= 10 else f"{value:.2g} s"
 
 
+def two_digits(value):
+    return f"{float(f'{value:.2g}'):g}"  # 230, where .2g alone prints 2.3e+02
+
+
 def numbers(accuracy):
     return ", ".join(
-        f"{name} {value:.0f}" if value == int(value) else f"{name} {value:.2g}"
+        f"{name} {value:.0f}" if value == int(value) else f"{name} {two_digits(value)}"
         for name, value in accuracy.items()
     )
 
@@ -34,7 +38,7 @@ def full(bench):
     for line in bench["lines"]:
         generated = " (generated data)" if "stand-in" in line["note"] else ""
         row = f"`{line['row']}`{generated}" if line["row"] != seen else ""
-        ratio = "" if line["ratio"] is None else f"{line['ratio']:.2g} x"
+        ratio = "" if line["ratio"] is None else f"{two_digits(line['ratio'])} x"
         lines.append(
             f"| {row} | {line['contender']} | {seconds(line['median_s'])} ± "
             f"{seconds(line['spread_s'])} | {line['peak_gb']:.2g} GB | {ratio} | "

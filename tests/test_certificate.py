@@ -33,6 +33,7 @@ from mercer import (
     SetOf,
     Signature,
 )
+from mercer.space.certificate import Radii, bound
 from test_exactness import digits_like, k1, k2
 
 KERNELS = [
@@ -186,6 +187,21 @@ def test_tight_where_the_map_is_truncated(rng, there):
     np.testing.assert_array_less(bound, 1.01 * np.sqrt(np.outer(residual, residual)) + 1e-5)
     error = np.abs(kernel_map.transform(Z) @ kernel_map.transform(Z).T - RBF(1.0)(Z))
     assert np.median(bound / np.maximum(error, 1e-300)) < 400
+
+
+@pytest.mark.parametrize(
+    ("kernel", "columns", "ratio"),
+    [(RBF(0.1), 2, 3.3), (Matern(0.5), 2, 2500), (RBF(1.0), 5, 2900), (Matern(1.5), 5, 180)],
+    ids=repr,
+)
+def test_how_cautious_the_bound_is(kernel, columns, ratio):
+    """The figures of docs/trust.md."""
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(400, columns)), rng.normal(size=(300, columns))
+    kernel_map = KernelMap(kernel, max_rank=40).fit(X)
+    error = np.abs(kernel_map.pair_residual(Z, X))
+    found = np.median(kernel_map.error_bound(Z, X) / np.maximum(error, 1e-300))
+    assert ratio / 1.5 < found < ratio * 1.5
 
 
 # --- residual -----------------------------------------------------------------------------------
@@ -465,3 +481,15 @@ def test_ridge_knows_what_cancels(size, rng):
         d = mpmath.matrix(ridge.dual_coef_) - exact
         error = float(mpmath.sqrt((d.T * K * d)[0]))
     assert error <= ridge.error_norms_[0]
+
+
+def test_a_bound_that_is_not_known_is_infinite_not_nan():
+    """Where rounding of the kernel is not bounded, infinity times zero comes up."""
+    one, no = np.ones(2), np.zeros(2, dtype=bool)
+    known = Radii(np.array([1e-12, 0.0]), one, np.array([1.0, 0.0]), no)
+    unknown = Radii(np.zeros(2), np.array([np.inf, np.nan]), one, no)
+    with np.errstate(invalid="ignore"):
+        bounds = bound(known, unknown, 1e-15)
+    assert not np.isnan(bounds).any()
+    assert np.isinf(bounds[:, 1]).all()  # what is not known is no bound
+    assert np.isfinite(bound(known, known, 1e-15)).all()

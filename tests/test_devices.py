@@ -33,7 +33,7 @@ from mercer.engine import memory, using
 from mercer.engine.arrays import as_numpy, is_cpu
 from mercer.engine.memory import MemoryLimitError
 from mercer.estimators.kernel_map import fit_rows, read_rows
-from mercer.space.krylov import leading_eigenpairs
+from mercer.space.krylov import Eigenpairs
 
 
 def _torch(where):
@@ -323,7 +323,7 @@ def test_fused_products_on_a_gpu(dtype, rng):
     for kernel in (RBF(0.2), 0.5 * Matern(2.5) * RBF(0.1) + Polynomial(2), Laplacian(0.2)):
         exact = KernelPCA(4, kernel, solver="krylov").fit(X.astype(np.float64)).eigenvalues_
         with using(memory_limit=limit):
-            found = leading_eigenpairs(kernel, there, 4).values
+            found = Eigenpairs.leading(kernel, there, 4).values
         assert np.abs(as_numpy(found) - exact).max() <= bound * exact[0], kernel
         options = KernelMap(kernel, max_rank=200, random_state=0)
         model = KernelRidge(0.1, options, form="iterative", tol=1e-4).fit(there, targets)

@@ -14,15 +14,15 @@ SPEC.loader.exec_module(house)
 
 # Lower a limit when a change lets you; never raise one.
 LIMITS = {
-    "names across folders": 201,
-    "names across folders, through modules too": 231,
+    "names across folders": 169,
+    "names across folders, through modules too": 199,
     "repeated public names": 0,
     "repeated file names": 0,
-    "mentions of n_jobs, verbose, memory_limit": 191,
+    "mentions of n_jobs, verbose, memory_limit": 189,
     "questions whether points are a Gram matrix": 10,
     "docstrings that begin with a clause": 0,
 }
-LEAST_ANNOTATED = 90
+LEAST_ANNOTATED = 97
 
 
 @pytest.fixture(scope="module")

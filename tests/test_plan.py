@@ -80,6 +80,18 @@ def test_weights_several_targets_and_leave_one_out(intercept):
         assert model.fit(X, Y, w).form_ == plan(model, X, Y, w).choice
 
 
+@pytest.mark.parametrize("limit", ["25MB", "60MB", "110MB", "150MB"])
+def test_a_penalty_is_chosen_on_a_sample_where_the_errors_of_all_rows_do_not_fit(limit):
+    # Nearly of full rank: neither the kernel matrix nor coordinates of all rows fit 110 MB.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1600, 4))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=1600)
+    model = KernelRidgeCV(np.logspace(-2, 1, 4), RBF(1.0), memory_limit=limit)
+    planned = plan(model, X, y)
+    assert planned.choice == ("dual" if limit == "150MB" else "iterative")
+    assert model.fit(X, y).form_ == planned.choice
+
+
 def test_sources(monkeypatch):
     monkeypatch.setattr("mercer.rows.gather.SAMPLE", 50)
     X, y = data(300, 2)

@@ -1,5 +1,6 @@
 """The public names: people's code uses them. A new name is one line here."""
 
+import importlib
 import inspect
 import re
 from pathlib import Path
@@ -89,14 +90,25 @@ def test_the_public_names_are_these():
     assert set(PUBLIC) <= set(everything)
 
 
+def test_every_name_of_the_reference_is_there():
+    page = (Path(__file__).parent.parent / "docs/reference.md").read_text(encoding="utf-8")
+    module = "mercer"
+    for line in page.splitlines():
+        if ".. currentmodule:: " in line:
+            module = line.split()[-1]
+        elif module != "mercer.explore" and (name := re.fullmatch(r"   (\w+)", line)):
+            assert hasattr(importlib.import_module(module), name[1]), f"{module}.{name[1]}"
+
+
 def test_a_name_that_is_not_there():
     with pytest.raises(AttributeError, match="no attribute 'KernelPcA'"):
         _ = mercer.KernelPcA
 
 
-@pytest.mark.parametrize(
-    "name", ["KernelComparison", "LearnedKernel", "MercerReport", "TestResult"]
-)
+ANSWERS = ["KernelComparison", "LearnedKernel", "MercerReport", "TestResult"]
+
+
+@pytest.mark.parametrize("name", ANSWERS)
 def test_types_of_answers_are_there_for_annotations(name):
     assert name not in dir(mercer)
     assert getattr(mercer, name).__name__ == name
@@ -131,7 +143,7 @@ STANDARD = {
     *("get_params", "set_params", "get_feature_names_out", "get_metadata_routing"),
 }
 # Called by other parts of the library; their pages do not show them.
-NOT_FOR_USERS = {"raw_scores"}
+NOT_FOR_USERS = {"raw_scores", "of_metric"}
 OF_A_KERNEL = {"bind", "diag", "exp", "explicit", "explicit_dim", "polynomial"}
 
 
@@ -163,7 +175,34 @@ def test_parameters_without_a_description_are_found():
     assert list(undescribed(f)) == ["a", "c"]
 
 
-@pytest.mark.parametrize("name", CALLABLES)
+CLASSES = [n for n in CALLABLES if isinstance(getattr(mercer, n), type)]
+ATTRIBUTE = re.compile(r"^(\w+(?:, \w+)*) : .*\n(?!    \S)", re.MULTILINE)
+# What scikit-learn's own words mean, and what a method passes on.
+KNOWN = {"self", "cls", "X", "y", "sample_weight", "input_features", "args", "kwargs", "params"}
+
+
+@pytest.mark.parametrize("name", CLASSES + ANSWERS)
+def test_every_attribute_is_described(name):
+    _, _, section = inspect.getdoc(getattr(mercer, name)).partition("Attributes\n----------\n")
+    section = re.split(r"^\w+\n-+$", section, flags=re.MULTILINE)[0].rstrip() + "\n"
+    assert ATTRIBUTE.findall(section) == []
+
+
+@pytest.mark.parametrize("name", [n for n in CLASSES if n not in KERNELS] + ANSWERS)
+def test_every_argument_of_a_method_is_mentioned(name):
+    """In its own words: one sentence is enough."""
+    missing = [
+        f"{key}({argument})"
+        for key, method in inspect.getmembers(getattr(mercer, name), callable)
+        if key[0] != "_" and getattr(method, "__module__", "").startswith("mercer")
+        if key not in NOT_FOR_USERS and ":meta private:" not in (inspect.getdoc(method) or "")
+        for argument in inspect.signature(method).parameters
+        if argument not in KNOWN and not re.search(rf"\b{argument}\b", inspect.getdoc(method))
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", CALLABLES + ANSWERS)
 def test_every_name_has_an_example(name):
     assert ">>> " in inspect.getdoc(getattr(mercer, name))
 
@@ -182,9 +221,6 @@ def without_example(cls):
         shown = f"{inspect.getdoc(value)}{inspect.getdoc(cls)}"
         if f".{name}(" not in shown:
             yield name
-
-
-CLASSES = [n for n in CALLABLES if isinstance(getattr(mercer, n), type)]
 
 
 @pytest.mark.parametrize("name", [n for n in CLASSES if n == "Kernel" or n not in KERNELS])

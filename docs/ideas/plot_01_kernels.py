@@ -18,22 +18,23 @@ x_n` and numbers :math:`a_i`, :math:`a^T K a = \sum_{i,j} a_i a_j k(x_i, x_j) \g
 Aronszajn).
 
 *Proof.* Kernels have this property, because :math:`a^T K a = \|\sum_i a_i \varphi(x_i)\|^2`.
-Conversely, for :math:`n` fixed points it is enough to decompose :math:`K = U \Lambda U^T`: the rows
-of :math:`U \Lambda^{1/2}` have the inner products :math:`K`. (Lesson 3 is about this.) For all
+Conversely, for :math:`n` fixed points take the eigenvectors and eigenvalues of :math:`K`, that is
+:math:`K = U \Lambda U^T`. No eigenvalue is negative, so :math:`\Lambda` has a root, and the rows of
+:math:`U \Lambda^{1/2}` have the inner products :math:`K`. (Lesson 3 is about this.) For all
 points at once, let functions be the points of the space. Take all functions :math:`f = \sum_i a_i
 k(x_i, \cdot)`, and for :math:`g = \sum_j b_j k(y_j, \cdot)` define
 
 .. math::
 
-    \langle f, g \rangle = \sum_{i,j} a_i b_j k(x_i, y_j) = \sum_j b_j f(y_j) = \sum_i a_i g(x_i) .
+    \langle f, g \rangle = \sum_{i,j} a_i b_j k(x_i, y_j) .
 
-The second and third form show that the value does not depend on how :math:`f` and :math:`g` are
-written. By assumption :math:`\langle f, f \rangle \ge 0`. With :math:`g = k(z, \cdot)` we read
-:math:`\langle f, k(z, \cdot) \rangle = f(z)`, so by Cauchy-Schwarz
-:math:`f(z)^2 \le \langle f, f \rangle \, k(z, z)`: only :math:`f = 0` has length 0. This is an
-inner product, and :math:`\varphi(z) = k(z, \cdot)` is the map: :math:`\langle \varphi(x),
-\varphi(z) \rangle = k(x, z)`. (With the limits of its sequences added, the space is a Hilbert
-space.) ∎
+This is :math:`\sum_j b_j f(y_j)` and also :math:`\sum_i a_i g(x_i)`, which shows that the value
+does not depend on how :math:`f` and :math:`g` are written. By assumption :math:`\langle f, f
+\rangle \ge 0`. With :math:`g = k(z, \cdot)` we read :math:`\langle f, k(z, \cdot) \rangle = f(z)`,
+so by Cauchy-Schwarz :math:`f(z)^2 \le \langle f, f \rangle \, k(z, z)`: only :math:`f = 0` has
+length 0. This is an inner product, and :math:`\varphi(z) = k(z, \cdot)` is the map: :math:`\langle
+\varphi(x), \varphi(z) \rangle = k(x, z)`. (With the limits of its sequences added, the space is a
+Hilbert space.) ∎
 
 So the points of this space are functions on the data. It is called the *reproducing kernel Hilbert
 space* (RKHS) of the kernel, and lesson 8 uses it again.

@@ -26,11 +26,13 @@ Ridge regression has the squared loss :math:`\sum_i (t_i - w \cdot \varphi(x_i))
 rows of :math:`\Phi` be the :math:`\varphi(x_i)`. Since :math:`(\Phi^T \Phi + \lambda
 I) \Phi^T = \Phi^T (\Phi \Phi^T + \lambda I)`, the solution is
 
-.. math::
+.. math:: w = (\Phi^T \Phi + \lambda I)^{-1} \Phi^T t = \Phi^T a
 
-    w = (\Phi^T \Phi + \lambda I)^{-1} \Phi^T t = \Phi^T a , \qquad a = (K + \lambda I)^{-1} t .
+with
 
-The left is the **primal** problem, with one unknown per feature; the right is the **dual**, with
+.. math:: a = (K + \lambda I)^{-1} t .
+
+The first is the **primal** problem, with one unknown per feature; the second is the **dual**, with
 one per sample.
 
 Ten lines of NumPy

@@ -7,10 +7,11 @@ at the difference: give them to any method that draws pictures. The best known i
 places points in the plane so that neighbours stay neighbours. In this way [EXACT] draws handwritten
 digits in the spaces of two polynomial kernels of degree nine,
 
-.. math::
+.. math:: k_1(x, z) = \langle x, z \rangle^9
 
-    k_1(x, z) = \langle x, z \rangle^9 , \qquad
-    k_2(x, z) = \left( \frac{\langle 2x - 1, 2z - 1 \rangle + 1}{2} \right)^9 ,
+and
+
+.. math:: k_2(x, z) = \left( \frac{\langle 2x - 1, 2z - 1 \rangle + 1}{2} \right)^9 ,
 
 where pixels are between 0 and 1 and :math:`\langle x, z \rangle` is the inner product divided by
 the number of pixels.
@@ -22,9 +23,9 @@ points placed afterwards.**
 
 *Proof.* t-SNE uses data only through :math:`p_{j|i} \propto \exp(-d_{ij}^2 / 2 \sigma_i^2)`, the
 share of point :math:`j` in the neighbourhood of point :math:`i`; the widths :math:`\sigma_i` are
-found from these shares. In feature space
+found from these shares. In feature space :math:`d_{ij} = |\psi(x_i) - \psi(x_j)|`, so that
 
-.. math:: d_{ij}^2 = |\psi(x_i) - \psi(x_j)|^2 = k(x_i, x_i) + k(x_j, x_j) - 2\, k(x_i, x_j) ,
+.. math:: d_{ij}^2 = k(x_i, x_i) + k(x_j, x_j) - 2\, k(x_i, x_j) ,
 
 and the coordinates of lesson 3 have the same inner products, hence the same distances. For a new
 point :math:`z` they have :math:`|\varphi(z)|^2 = k(z, z) - \rho^2(z)`, so all its squared

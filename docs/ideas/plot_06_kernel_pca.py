@@ -9,11 +9,12 @@ directions of a feature space are curves in the data. PCA can be solved in the c
 The statement
 -------------
 Let the rows of :math:`\Phi` be the coordinates of the points, :math:`m` their mean, and
-:math:`\Phi_c = H \Phi` the centred coordinates, with :math:`H = I - \mathbf{1} \mathbf{1}^T / n`.
+:math:`\Phi_c = H \Phi` the centred coordinates, with :math:`H = I - \mathbf{1} \mathbf{1}^T / n`
+and the column :math:`\mathbf{1}` of :math:`n` ones.
 **The unit vector**
 :math:`v` **is a principal axis with variance** :math:`\lambda > 0` **if and only if**
 
-.. math:: v = \Phi_c^T u / \sqrt{n \lambda} , \qquad H K H\, u = n \lambda\, u , \qquad |u| = 1 ,
+.. math:: v = \Phi_c^T u / \sqrt{n \lambda} , \quad H K H\, u = n \lambda\, u , \quad |u| = 1 ,
 
 **and the score of any point is** :math:`(\varphi(z) - m) \cdot v = (k_z - K \mathbf{1} / n)^T H u
 / \sqrt{n \lambda}`.

@@ -25,12 +25,13 @@ exact machine, at every point:**
 *Proof.* First, :math:`C \max(0, 1 - s) \ge a_i (1 - s)` for all numbers :math:`s`. So for every
 function :math:`g`
 
-.. math::
+.. math:: P(g) \ge \tfrac12 \|g\|^2 + \sum_i a_i (1 - y_i g(x_i)) .
 
-    P(g) \ge \tfrac12 \|g\|^2 + \sum_i a_i (1 - y_i g(x_i))
-    = \tfrac12 \|g\|^2 - \langle g, f_a \rangle + \sum_i a_i \ge D(a) ,
+Since :math:`g(x_i) = \langle g, k(x_i, \cdot) \rangle`, the right side is
 
-because the smallest value of the middle is at :math:`g = f_a`. So :math:`P(f^*) \ge D(a)`. Next,
+.. math:: \tfrac12 \|g\|^2 - \langle g, f_a \rangle + \sum_i a_i \ge D(a) ,
+
+because its smallest value is at :math:`g = f_a`. So :math:`P(f^*) \ge D(a)`. Next,
 :math:`P` is the square :math:`\frac12 \|f\|^2` plus a convex function. A convex function lies above
 a tangent at :math:`f^*`, and the square lies above its own by exactly :math:`\frac12 \|f -
 f^*\|^2`. At the minimum the slopes of the two tangents cancel, so :math:`P(f_a) \ge P(f^*) +

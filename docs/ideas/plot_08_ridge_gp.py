@@ -120,9 +120,10 @@ plt.show()
 # Let :math:`f_{-i}` be the fit without point :math:`i`, and replace :math:`t_i` by
 # :math:`f_{-i}(x_i)`. Then :math:`f_{-i}` is also the best fit to all :math:`n` values: it was the
 # best for the others, and has no error at :math:`x_i`. Its coefficients are :math:`a' = (K + \alpha
-# I)^{-1} (t - \delta e_i)` with :math:`\delta = t_i - f_{-i}(x_i)`. Since :math:`(K + \alpha I) a =
-# t`, coefficients are errors divided by :math:`\alpha`. So :math:`a'_i = 0`, which reads :math:`a_i
-# - \delta\, [(K + \alpha I)^{-1}]_{ii} = 0`.
+# I)^{-1} (t - \delta e_i)` with :math:`\delta = t_i - f_{-i}(x_i)`, where :math:`e_i` has 1 at
+# place :math:`i` and 0 elsewhere. Since :math:`(K + \alpha I) a = t`, coefficients are errors
+# divided by :math:`\alpha`. So :math:`a'_i = 0`, which reads :math:`a_i - \delta\, [(K + \alpha
+# I)^{-1}]_{ii} = 0`.
 
 inverse = np.linalg.inv(A)
 formula = (inverse @ t) / np.diagonal(inverse)

@@ -13,12 +13,15 @@ is
 
 .. math::
 
-    \mathrm{MMD}^2 = \Bigl| \tfrac1m \sum_i \varphi(x_i) - \tfrac1n \sum_j \varphi(y_j) \Bigr|^2
-    = \operatorname{mean} k(X, X) + \operatorname{mean} k(Y, Y) - 2 \operatorname{mean} k(X, Y) ,
+    \mathrm{MMD}^2 = \Bigl| \tfrac1m \sum_i \varphi(x_i) - \tfrac1n \sum_j \varphi(y_j) \Bigr|^2 ,
 
-the square of the **maximum mean discrepancy** (MMD). Compute it for the two samples as they are
-given. Then put all points together, divide them at random into two samples of the same sizes, and
-compute it again; do so :math:`B` times. Let
+the square of the **maximum mean discrepancy** (MMD). With :math:`\bar K_{XY}` for the mean of all
+:math:`k(x_i, y_j)`, and so on,
+
+.. math:: \mathrm{MMD}^2 = \bar K_{XX} + \bar K_{YY} - 2\, \bar K_{XY} .
+
+Compute it for the two samples as they are given. Then put all points together, divide them at
+random into two samples of the same sizes, and compute it again; do so :math:`B` times. Let
 :math:`p = (1 + \#\{\text{permuted} \ge \text{given}\}) / (1 + B)`. **If both samples come from the
 same distribution, then** :math:`P(p \le \alpha) \le \alpha` **for every** :math:`\alpha`, **every
 kernel and every sample size.**
@@ -104,7 +107,8 @@ plt.show()
 # Compare the mean image of the pairs with the product of the two mean images. Their difference is
 # the covariance :math:`\frac1n \sum_i \varphi_c(a_i)\, \psi_c(b_i)^T` of the centred images
 # :math:`\varphi_c(a)` of one column and :math:`\psi_c(b)` of the other. Its squared length is
-# :math:`\frac{1}{n^2} \operatorname{tr}(H K H L)`, because :math:`|\Phi_c^T \Psi_c|^2 =
+# :math:`\frac{1}{n^2} \operatorname{tr}(H K H L)`, with the kernel matrices :math:`K` and :math:`L`
+# of the two columns and :math:`H` of lesson 6, because :math:`|\Phi_c^T \Psi_c|^2 =
 # \operatorname{tr}(\Phi_c \Phi_c^T\, \Psi_c \Psi_c^T)`. This number is called HSIC, the
 # Hilbert-Schmidt independence criterion. For the permutations, shuffle one column.
 

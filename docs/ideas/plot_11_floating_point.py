@@ -11,10 +11,9 @@ The statement
 Let :math:`\varphi` be the map of lesson 3 on some landmarks: all training points, or a few of
 them. **For any two points, known or new, its error is at most the product of their residuals:**
 
-.. math::
+.. math:: |k(x, z) - \varphi(x) \cdot \varphi(z)| \le \rho(x)\, \rho(z) ,
 
-    |k(x, z) - \varphi(x) \cdot \varphi(z)| \le \rho(x)\, \rho(z) , \qquad
-    \rho^2(z) = k(z, z) - |\varphi(z)|^2 .
+where :math:`\rho^2(z) = k(z, z) - |\varphi(z)|^2`.
 
 *Proof.* In the kernel's space, split :math:`\psi(z)` into its projection onto the span of the
 landmarks, whose coordinates are :math:`\varphi(z)` (lesson 3), and the orthogonal rest

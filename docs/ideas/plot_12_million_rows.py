@@ -20,7 +20,8 @@ Let :math:`F` be the pivoted Cholesky factor of lesson 11 after any number of st
 
 *Proof.* :math:`K - F F^T` is positive semi-definite, since it holds the inner products of the parts
 :math:`\psi_\perp` that the landmarks do not see (lesson 11). So :math:`v^T P v \le v^T (K + \alpha
-I) v` for all :math:`v`, and for the inverses the inequality is reversed: :math:`s^T (K + \alpha
+I) v` for all :math:`v`. For the inverses the inequality is reversed, because :math:`s^T A^{-1} s`
+is the largest value of :math:`2\, s^T v - v^T A v` over all :math:`v`: so :math:`s^T (K + \alpha
 I)^{-1} s \le s^T P^{-1} s`. The coefficients are off by :math:`e = (K + \alpha I)^{-1} s`, so
 :math:`\|f - f^*\|^2 = e^T K e \le e^T (K + \alpha I) e = s^T (K + \alpha I)^{-1} s \le s^T P^{-1}
 s`. Then :math:`|g(z)| \le \|g\| \sqrt{k(z, z)}` for every function :math:`g` of the space. ∎

@@ -4,6 +4,7 @@ from importlib import import_module as _import_module
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from .doors import door as _door
 from .engine.memory import MemoryLimitError
 from .estimators.kernel_map import KernelMap
 from .expansion import RKHSFunction
@@ -76,56 +77,44 @@ if _TYPE_CHECKING:
 __version__ = _version("mercer")
 
 # Kernels and their maps are imported at once, each method when it is first used: learning,
-# comparing, drawing and exporting load much of scikit-learn.
-_WHERE = {
-    "ClassicalMDS": "estimators.mds",
-    "KernelDiscriminant": "estimators.discriminant",
-    "KernelLogistic": "estimators.logistic",
-    "KernelPCA": "estimators.pca",
-    "KernelPCAL1": "estimators.pca_l1",
-    "KernelRidge": "estimators.ridge",
-    "KernelRidgeCV": "estimators.ridge_cv",
-    "KernelSVC": "estimators.svc",
-    "Kernelized": "estimators.kernelized",
-    "plan": "estimators.plan",
-    "preimage": "estimators.preimages",
-    "KernelClassifier": "estimators.classifier",
-    "KernelRegressor": "estimators.regressor",
-    "learn_kernel": "learn",
-    "TableEncoder": "tables",
-    "read_table": "tables",
-    "compare_kernels": "explore.compare",
-    "to_onnx": "export.onnx",
-    "ModelFileError": "export.model_files",
-    "load": "export.model_files",
-    "save": "export.model_files",
-    "FeatureSpaceDisplay": "explore.plots",
-    "GramDisplay": "explore.plots",
-    "ResidualDisplay": "explore.plots",
-    "SpectrumDisplay": "explore.plots",
-    "DriftDetector": "statistics.drift",
-    "distance_between": "statistics.embedding",
-    "independence_test": "statistics.independence",
-    "mean_embedding": "statistics.embedding",
-    "two_sample_test": "statistics.two_sample",
-}
-# Types of answers, for annotations: nobody makes them, so they are not listed.
-_ANSWERS = {
-    "KernelComparison": "explore.compare",
-    "LearnedKernel": "learn",
-    "MercerReport": "kernels",
-    "TestResult": "statistics.result",
-}
+# comparing, drawing and exporting load much of scikit-learn. Four of these names are types of
+# answers, for annotations: nobody makes them, so that __all__ does not list them.
+_offered = _door(
+    __name__,
+    {
+        "estimators.classifier": "KernelClassifier",
+        "estimators.discriminant": "KernelDiscriminant",
+        "estimators.kernelized": "Kernelized",
+        "estimators.logistic": "KernelLogistic",
+        "estimators.mds": "ClassicalMDS",
+        "estimators.pca": "KernelPCA",
+        "estimators.pca_l1": "KernelPCAL1",
+        "estimators.plan": "plan",
+        "estimators.preimages": "preimage",
+        "estimators.regressor": "KernelRegressor",
+        "estimators.ridge": "KernelRidge",
+        "estimators.ridge_cv": "KernelRidgeCV",
+        "estimators.svc": "KernelSVC",
+        "explore.compare": "KernelComparison compare_kernels",
+        "explore.plots": "FeatureSpaceDisplay GramDisplay ResidualDisplay SpectrumDisplay",
+        "export.model_files": "ModelFileError load save",
+        "export.onnx": "to_onnx",
+        "kernels": "MercerReport",
+        "learn": "LearnedKernel learn_kernel",
+        "statistics.drift": "DriftDetector",
+        "statistics.embedding": "distance_between mean_embedding",
+        "statistics.independence": "independence_test",
+        "statistics.result": "TestResult",
+        "statistics.two_sample": "two_sample_test",
+        "tables": "TableEncoder read_table",
+    },
+)
 
 
 def __getattr__(name):
     if name == "explore":  # the package, which can be called as the function of its name
         return _import_module(".explore", __name__)
-    where = _WHERE.get(name) or _ANSWERS.get(name)
-    if where is None:
-        raise AttributeError(f"module 'mercer' has no attribute {name!r}")
-    value = globals()[name] = getattr(_import_module(f".{where}", __name__), name)
-    return value
+    return _offered(name)
 
 
 __all__ = [

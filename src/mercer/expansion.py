@@ -144,7 +144,7 @@ class RKHSFunction(TravelsAsNumPy):
         return tiles.multiply(self.kernel, X, points, self.coef[:, None])[:, 0]
 
     def inner(self, other: "RKHSFunction") -> float:
-        """<f, g> = sum_ij a_i b_j k(x_i, y_j)."""
+        """<f, g> = sum_ij a_i b_j k(x_i, y_j), where g is the `other` function."""
         self._same_space(other)
         values = self._values(other.points)
         return float(namespace(values).sum(values * on_device_of(other.coef, values)))

@@ -16,7 +16,7 @@ import scipy.sparse
 from .engine import current, namespace, on_device_of, row_norms, tiles, using
 from .feature_map import FeatureMap
 from .kernels import Precomputed, rules_in
-from .rows import Column, HeldRows, Moments, Rows, Spread, Training, gather
+from .rows import Column, HeldRows, Rows, Spread, Training, gather
 from .space import (
     Extent,
     Fourier,
@@ -164,7 +164,7 @@ def _transformed(rows, step, columns):
     """A fold; rows that are held go in as a whole, since every transform has a cost of its own."""
     if not isinstance(rows, HeldRows):
         return rows.fold(step, columns)
-    return step(rows.points, *rows.held_columns(columns, rows.points.shape[0]))
+    return step(rows.points, *rows.held_columns(columns))
 
 
 # --- rows that are held ---------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def _fit_held(kernel, rows, options, sums, known=None):
     if sums is None:
         return fit
     Phi = fit.coordinates()
-    values = rows.held_columns(sums.columns, points.shape[0])
+    values = rows.held_columns(sums.columns)
     return replace(fit, sums=added_up(sums.of, Phi, values))
 
 
@@ -245,7 +245,7 @@ def _fit_passes(rows, n, space, options, sums):
 def _basis_from(space, spread, options):
     """Rotation, eigenvalues, mean and its radii from the Spread of all rows' coordinates."""
     rotation = eigenvalues = mean = mean_radii = None
-    second = spread.moments().second
+    second = spread.about_zero().scatter
     if options.basis == "eigen":
         rotation, eigenvalues = rotation_from_scatter(spread.scatter if options.center else second)
     if options.center:
@@ -258,10 +258,10 @@ def fold(rows: Rows, feature_map: FeatureMap, statistic: Statistic, *, residuals
     """The statistic of the map's coordinates, added up over all rows."""
     space = feature_map.space
     plain = feature_map.rotation is None and feature_map.mean is None
-    if isinstance(space, Fourier) and plain and statistic.of in (Spread.of, Moments.of):
+    if isinstance(space, Fourier) and plain and statistic.of in (Spread.of, Spread.uncentred):
         space.check_matrix()
-        total = _transformed(rows, space.sums, statistic.columns)
-        return total.spread(space) if statistic.of == Spread.of else total.moments(space)
+        total = _transformed(rows, space.sums, statistic.columns).spread(space)
+        return total if statistic.of == Spread.of else total.about_zero()
     step = OnPanels(feature_map, statistic.of, residuals)
     return rows.fold(step, statistic.columns)
 

@@ -11,7 +11,7 @@ from mercer.engine import memory
 @pytest.mark.parametrize("size", [4, 8])
 def test_the_columns_that_fit_do(n, copies, size):
     limit = 2e9
-    r = memory.columns_that_fit(n, limit, size, copies)
+    r = memory.MapBytes.partial_rank(n, limit, size, copies)
     assert memory.MapBytes.partial(n, r, copies, size) <= limit
     assert memory.MapBytes.partial(n, r + 2, copies, size) > limit
 

@@ -16,7 +16,7 @@ from mercer import (
     Precomputed,
     RationalQuadratic,
 )
-from mercer.engine.products import QUICK_TILE, exact_product, quick_product
+from mercer.engine.products import QUICK_TILE, MatrixProduct
 from mercer.engine.resources import using
 
 FORMED = [
@@ -46,7 +46,7 @@ def X(rng):
 @pytest.mark.parametrize("kernel", FORMED, ids=repr)
 def test_exact_products(kernel, room, targets, X, rng):
     V = rng.normal(size=(N, targets))
-    product = exact_product(kernel, X, room)
+    product = MatrixProduct.of(kernel, X, room)
     want = kernel(X) @ V
     assert product.way == ("stored" if room else "tiles")
     assert_allclose(product(V), want, rtol=0, atol=1e-13 * np.abs(kernel(X)).sum(axis=1).max())
@@ -58,7 +58,7 @@ def test_quick_products(kernel, room, X, rng):
     X = X - 100.0 if kernel.fused_form().terms[-1].leaves[-1:] == () else X - 99.0
     V = rng.normal(size=(N, 2))
     K = kernel(X)
-    error = np.abs(quick_product(kernel, X, room)(V) - K @ V)
+    error = np.abs(MatrixProduct.quick(kernel, X, room)(V) - K @ V)
     scale = np.sqrt(np.outer(kernel.diag(X), kernel.diag(X))) @ np.abs(V)
     assert np.all(error <= 3e-6 * scale)
 
@@ -79,42 +79,42 @@ def test_a_form_evaluates_to_the_kernel(kernel, rng):
 
 
 def test_single_precision_is_not_used_where_it_would_lose_too_much(X):
-    assert quick_product(RBF(1e4), X) is None
-    assert quick_product(RBF(0.1), X) is not None
+    assert MatrixProduct.quick(RBF(1e4), X) is None
+    assert MatrixProduct.quick(RBF(0.1), X) is not None
 
 
 def test_kernels_without_a_form_are_stored_or_left_to_exact_products(X, rng):
     sparse = scipy.sparse.csr_array(np.maximum(X - 100.0, 0))
     V = rng.normal(size=(N, 2))
-    assert quick_product(RBF(0.1), sparse) is None
-    stored = quick_product(RBF(0.1), sparse, 4 * N * N)
+    assert MatrixProduct.quick(RBF(0.1), sparse) is None
+    stored = MatrixProduct.quick(RBF(0.1), sparse, 4 * N * N)
     assert_allclose(stored(V), RBF(0.1)(sparse) @ V, atol=1e-4)
 
 
 def test_a_gram_matrix_of_any_precision(rng):
     K = rng.normal(size=(N, N)).astype(np.float32)
     V = rng.normal(size=(N, 2))
-    assert_allclose(exact_product(Precomputed(), K)(V), K.astype(float) @ V, rtol=1e-12)
-    assert quick_product(Precomputed(), K, 1e12) is None
+    assert_allclose(MatrixProduct.of(Precomputed(), K)(V), K.astype(float) @ V, rtol=1e-12)
+    assert MatrixProduct.quick(Precomputed(), K, 1e12) is None
 
 
 def test_functions_of_the_user_are_called_for_every_pair(rng):
     X, V = rng.normal(size=(40, 2)), rng.normal(size=(40, 2))
     kernel = FromFunction(lambda x, z: float(x[0] * z[0] + 0.1 * x[1]))  # not symmetric
-    assert_allclose(exact_product(kernel, X)(V), kernel(X) @ V, rtol=1e-12)
-    assert quick_product(kernel, X, 1e12) is None
+    assert_allclose(MatrixProduct.of(kernel, X)(V), kernel(X) @ V, rtol=1e-12)
+    assert MatrixProduct.quick(kernel, X, 1e12) is None
 
 
 def test_arrays_of_any_namespace(X, rng, there):
     V = rng.normal(size=(N, 2))
     for room in (0, 8 * N * N):
-        product = there(lambda X, V, room=room: exact_product(Matern(1.5), X, room)(V))(X, V)
+        product = there(lambda X, V, room=room: MatrixProduct.of(Matern(1.5), X, room)(V))(X, V)
         assert_allclose(product, Matern(1.5)(X) @ V, atol=1e-11)
 
 
 def test_threads_do_not_change_a_bit(X, rng):
     V = rng.normal(size=(N, 2))
-    for make in (exact_product, quick_product):
+    for make in (MatrixProduct.of, MatrixProduct.quick):
         found = []
         for jobs in (1, 2):
             with using(n_jobs=jobs):
@@ -132,6 +132,6 @@ def test_every_kernel_has_a_form_that_is_right_or_none(kernel, rng):
     form = bound.fused_form()
     if form is None:
         return
-    product = quick_product(bound, X)
+    product = MatrixProduct.quick(bound, X)
     if product is not None:
         assert_allclose(product(np.eye(20)), bound(X), rtol=1e-4, atol=1e-5)

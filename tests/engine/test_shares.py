@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import RBF, FromFunction, Matern
-from mercer.engine.products import exact_shares, quick_shares
+from mercer.engine.products import MatrixProduct
 
 N = 700
 
@@ -34,20 +34,20 @@ def test_shares_add_up(kernel, step, V, rng):
     X = rng.normal(size=(N, 3))
     want = kernel(X) @ V
     scale = np.abs(want).max()
-    assert_allclose(added(exact_shares(kernel, X), V, step), want, atol=1e-12 * scale)
-    assert_allclose(added(quick_shares(kernel, X), V, step), want, atol=1e-5 * scale)
+    assert_allclose(added(MatrixProduct.shares(kernel, X), V, step), want, atol=1e-12 * scale)
+    assert_allclose(added(MatrixProduct.quick_shares(kernel, X), V, step), want, atol=1e-5 * scale)
 
 
 def test_a_function_is_evaluated_in_whole_rows(V, rng):
     X = rng.normal(size=(60, 2))
     kernel = FromFunction(absolute)
-    assert quick_shares(kernel, X) is None
+    assert MatrixProduct.quick_shares(kernel, X) is None
     want = kernel(X) @ V[:60]
-    assert_allclose(added(exact_shares(kernel, X), V[:60], 3), want, atol=1e-12)
+    assert_allclose(added(MatrixProduct.shares(kernel, X), V[:60], 3), want, atol=1e-12)
 
 
 def test_shares_travel(V, rng):
-    shares = exact_shares(Matern(1.5), rng.normal(size=(N, 3)))
+    shares = MatrixProduct.shares(Matern(1.5), rng.normal(size=(N, 3)))
     before = added(shares, V, 2)
     again = pickle.loads(pickle.dumps(shares))
     assert np.array_equal(added(again, V, 2), before)
@@ -57,4 +57,6 @@ def test_repeated_points_are_at_no_negative_distance(V, rng):
     """In single precision rounding makes some squared distances negative, and roots of them NaN."""
     X, kernel = np.repeat(rng.normal(size=(N // 2, 3)), 2, axis=0), Matern(1.5)
     want = kernel(X) @ V
-    assert_allclose(added(quick_shares(kernel, X), V, 2), want, atol=1e-5 * np.abs(want).max())
+    assert_allclose(
+        added(MatrixProduct.quick_shares(kernel, X), V, 2), want, atol=1e-5 * np.abs(want).max()
+    )

@@ -32,7 +32,7 @@ from mercer.estimators import logistic, svc
 from mercer.rows import Training
 from mercer.solve import svm
 from mercer.solve.duality import Rounding
-from mercer.solve.newton import LogisticProblem, Workspace, solve_logistic
+from mercer.solve.newton import LogisticProblem, Workspace
 
 MODELS = [KernelSVC, KernelLogistic]
 
@@ -243,12 +243,12 @@ def test_leaving_out_in_closed_form_is_refitting():
 
     everything = problem_of(np.arange(60))
     space = Workspace(everything)
-    found = solve_logistic(everything, 1e-8, space)
+    found = everything.solve(1e-8, space)
     got = space.left_out(everything, found)
     expected = []
     for i in range(60):
         others = np.delete(np.arange(60), i)
-        without = solve_logistic(problem_of(others), 1e-8)
+        without = problem_of(others).solve(1e-8)
         expected.append((kernel(X[[i]], X[others]) @ without.A + without.b)[0, 0])
     in_sample = found.values[:, 0] + found.b[0]
     error, moved = np.abs(got - expected), np.abs(in_sample - expected)

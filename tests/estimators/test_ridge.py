@@ -28,7 +28,7 @@ from mercer import (
     Precomputed,
 )
 from mercer.engine.arrays import as_numpy
-from mercer.rows.moments import Moments
+from mercer.rows.moments import Spread
 from mercer.solve.regularized import solve_regularized
 
 FORMS = ["primal", "dual"]
@@ -141,8 +141,8 @@ def test_sums_over_parts_give_the_same_solution(data):
     X, y, Z = data
     model = KernelRidge(0.1, RBF(0.2), form="primal").fit(X, y)
     Phi, T = model.kernel_map_.transform(X), y[:, None]
-    parts = Moments.of(Phi[:20], T[:20]) + Moments.of(Phi[20:], T[20:])
-    coef, *_ = solve_regularized(parts.second, parts.cross, np.array([0.1]))
+    parts = Spread.uncentred(Phi[:20], T[:20]) + Spread.uncentred(Phi[20:], T[20:])
+    coef, *_ = solve_regularized(parts.scatter, parts.cross, np.array([0.1]))
     predicted = model.kernel_map_.transform(Z) @ coef[:, 0]
     assert_allclose(predicted, model.predict(Z), atol=1e-11)
 

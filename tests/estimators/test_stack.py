@@ -85,6 +85,23 @@ def test_many_classes_get_a_forest(rng):
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
+def test_few_classes_of_many_rows_get_boosted_trees_too(rng, tmp_path):
+    X, thresholds = rng.uniform(-1, 1, size=(1600, 10)), rng.uniform(-0.5, 0.5, size=10)
+    votes = np.where(thresholds < X, 1, -1) @ np.linspace(1, 2, 10)
+    y = np.where(votes > 0, "a", "b")
+    model = KernelClassifier(**QUICK).fit(X[:600], y[:600])
+    few = KernelClassifier(**QUICK).fit(X[:300], y[:300])
+    assert model.stack_["boosted trees"] > 0.2
+    assert "boosted trees" not in few.stack_  # with few rows, forests are safer
+    forest = RandomForestRegressor(**FOREST).fit(X[:600], y[:600] == "b")
+    wrong = np.mean((forest.predict(X[600:]) > 0.5) != (y[600:] == "b"))
+    assert 1 - model.score(X[600:], y[600:]) < 0.95 * wrong
+    save(model, tmp_path / "model.mercer")
+    again = load(tmp_path / "model.mercer")
+    assert_array_equal(again.predict_proba(X[600:]), model.predict_proba(X[600:]))
+    assert_allclose(model.feature_importances_.sum(), 1)
+
+
 @pytest.fixture(scope="module")
 def tilted():
     """Log odds that are linear, and large where few rows are: least squares bends there."""
@@ -204,6 +221,23 @@ def test_weights_of_models(rng):
     many = [rng.normal(size=T.shape) for _ in range(10)]
     w, own = weighed(T, many, ones)
     assert np.mean((T - np.einsum("nc,cnt->nt", own, many)) ** 2) > 0.98 * T.var()
+
+
+def test_weights_never_make_predictions_bolder(rng):
+    T, ones = rng.normal(size=(200, 1)), np.ones(200)
+    timid = T / 2 + 0.05 * rng.normal(size=T.shape)  # twice of it would be better on these rows
+    other = T / 2 + 0.2 * rng.normal(size=T.shape)
+    assert_allclose(weighed(T, [timid], ones)[0], 1)
+    w = weighed(T, [timid, other], ones)[0]
+    assert_allclose(w.sum(), 1)
+    # The best of all weights that sum to one, by trying them.
+    shares = np.linspace(0, 1, 1001)
+    mean = T.mean()
+    losses = [
+        ((T - mean - s * (timid - mean) - (1 - s) * (other - mean)) ** 2).sum() for s in shares
+    ]
+    best = shares[int(np.argmin(losses))]
+    assert_allclose(w[0], best if best < 0.95 else 1.0, atol=2e-3)
 
 
 def test_whole_weights_count_rows_of_the_stack(rng):

@@ -96,12 +96,12 @@ def test_torch_input_is_checked_too():
     with pytest.raises(ValueError, match="Complex data not supported"):
         RBF()(torch.ones((2, 2), dtype=torch.complex64))
     assert RBF()(torch.ones((2, 2), dtype=torch.int64)).dtype == torch.float64
-    assert RBF()(torch.ones((2, 2), dtype=torch.float16)).dtype == torch.float32
+    assert RBF()(torch.ones((2, 2), dtype=torch.float16)).dtype == torch.float64
 
 
 @pytest.mark.parametrize(
     ("given", "computed"),
-    [("float32", "float32"), ("float64", "float64"), ("float16", "float32"), ("int8", "float64"),
+    [("float32", "float32"), ("float64", "float64"), ("float16", "float64"), ("int8", "float64"),
      ("uint64", "float64"), ("bool", "float64"), ("longdouble", "float64"), (">f8", "float64")],
 )  # fmt: skip
 def test_dtypes(given, computed):

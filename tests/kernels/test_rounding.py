@@ -47,6 +47,7 @@ from mercer import (
     Precomputed,
     Projected,
     QuadraticForm,
+    RationalQuadratic,
     Rescaled,
     SetOf,
     Signature,
@@ -270,3 +271,30 @@ def test_no_kernel_is_left_out():
     classes = {c for c in public if isinstance(c, type) and issubclass(c, Kernel)}
     tried = {type(part) for kernel in here + HARD_VECTORS for part in kernel.parts()}
     assert classes - tried - {GlobalAlignment} == {Kernel, Precomputed, ForestKernel}
+
+
+SINGLE = [RBF(0.1), RBF(3.0), RBF([0.1, 2.0, 0.5]), RationalQuadratic(0.3, 2.0), Matern(1.5)]
+SINGLE += [RationalQuadratic(50.0, 0.5), Matern(2.5, 0.5)]
+
+
+@pytest.mark.parametrize("kernel", SINGLE, ids=repr)
+@pytest.mark.parametrize("spread", [1e-3, 1.0, 30.0, 1e18, 1e60])
+def test_sums_in_single_precision(kernel, spread):
+    """Off by their bound at most, which says so where numbers are too large for them."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(3, size=(1500, 3)) * spread + 5
+    c = rng.normal(size=700) * 10 ** rng.uniform(-3, 3, size=700)
+    some = rng.permutation(1500)[:1200]
+    values, errors = kernel.single_sums(X[:700])(X, c, some)
+    exact = kernel(X[some], X[:700]) @ c
+    is_known = np.isfinite(values) & np.isfinite(errors)
+    assert np.all(np.abs(values - exact)[is_known] <= errors[is_known] + 1e-12 * np.abs(c).sum())
+    if spread <= 30:
+        assert is_known.all()
+    if spread <= 1:
+        assert np.median(errors) <= 1e-3 * np.abs(c).sum()
+
+
+@pytest.mark.parametrize("kernel", [Matern(0.5), Linear(), RBF(1.0) + Linear()], ids=repr)
+def test_no_sums_in_single_precision_without_a_bound(kernel):
+    assert kernel.single_sums(np.ones((3, 2))) is None

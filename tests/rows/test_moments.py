@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from mercer import RBF, KernelMap, Polynomial
 from mercer.estimators.pca import Extremes
-from mercer.rows.moments import Moments, Spread
+from mercer.rows.moments import Spread
 from mercer.space.spectra import signs
 
 
@@ -40,14 +40,15 @@ def test_a_mean_far_away_costs_no_digits(Phi, T):
     far = in_parts(Phi + 1e6, T)
     exact = np.cov(Phi.T, bias=True) * 900
     assert_allclose(far.scatter, exact, rtol=0, atol=900 * 1e6 * np.finfo(float).eps * 8)
-    assert np.abs(Moments.of(Phi + 1e6).scatter() - exact).max() > 1e-3
+    plain, first = Spread.uncentred(Phi + 1e6).scatter, (Phi + 1e6).sum(axis=0)
+    assert np.abs(plain - np.outer(first, first) / 900 - exact).max() > 1e-3
 
 
 def test_sums_in_another_basis_and_about_another_point(Phi, T, rng):
     V, origin = np.linalg.qr(rng.normal(size=(4, 4)))[0], rng.normal(size=4)
-    got = in_parts(Phi, T).rotated(V).moved(origin).moments()
-    expected = Moments.of(Phi @ V - origin, T)
-    for name in ("n", "first", "second", "cross", "target"):
+    got = in_parts(Phi, T).rotated(V).moved(origin).about_zero()
+    expected = Spread.uncentred(Phi @ V - origin, T)
+    for name in ("n", "scatter", "cross", "target"):
         assert_allclose(getattr(got, name), getattr(expected, name), atol=1e-10)
 
 
@@ -83,10 +84,10 @@ def test_residuals_of_parts_are_added(Phi, rng):
 
 def test_weighted_sums(Phi, T, rng):
     w = rng.uniform(0.1, 2.0, size=900)
-    sums = Moments.of(Phi, T, w)
+    sums = Spread.uncentred(Phi, T, w)
     assert sums.n == pytest.approx(w.sum())
-    assert_allclose(sums.first, Phi.T @ w, atol=1e-10)
-    assert_allclose(sums.second, Phi.T @ (w[:, None] * Phi), atol=1e-10)
+    assert_allclose(Spread.of(Phi, T, w).mean, Phi.T @ w / w.sum(), atol=1e-12)
+    assert_allclose(sums.scatter, Phi.T @ (w[:, None] * Phi), atol=1e-10)
     assert_allclose(sums.cross, Phi.T @ (w[:, None] * T), atol=1e-10)
     assert_allclose(sums.target, w @ T, atol=1e-10)
 

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer import RBF, FromFunction, Linear, Matern, Polynomial, Precomputed
 from mercer.engine import memory
-from mercer.engine.memory import LANDMARK_SHARE, MemoryLimitError
+from mercer.engine.memory import MemoryLimitError
 from mercer.engine.resources import Resources
 from mercer.kernels.validity import NotPSDError
 from mercer.solve import solve_iteratively
@@ -322,7 +322,9 @@ def test_landmarks_leave_room_for_a_matrix_that_fits(X):
     n, stored = 1000, memory.matrix_bytes(1000, size=4)
 
     def needed(limit):
-        return memory.MapBytes.partial(n, chosen_rank(n, int(limit / LANDMARK_SHARE), X))
+        return memory.MapBytes.partial(
+            n, chosen_rank(n, int(limit / memory.MapBytes.LANDMARK_SHARE), X)
+        )
 
     assert chosen_rank(n, 10 * stored, X) == int(10 * n**0.5)  # more would not pay
     assert 0.9 * stored / 2 < needed(1.5 * stored) <= stored / 2  # K takes the rest

@@ -18,7 +18,6 @@ from mercer.solve.newton import (
     LogisticProblem,
     Workspace,
     best_log_intercept,
-    solve_logistic,
 )
 
 L = np.longdouble
@@ -98,7 +97,7 @@ def test_the_bound_holds_at_every_point(seed, n_classes, C, tol):
     X = rng.normal(size=(n, 2))
     codes = np.concatenate([np.arange(n_classes), rng.integers(n_classes, size=n - n_classes)])
     C = C * rng.uniform(0.3, 2, size=n)
-    found = solve_logistic(problem_of(X, codes, n_classes, C), tol)
+    found = problem_of(X, codes, n_classes, C).solve(tol)
     A, b = slow_logistic(longdouble_rbf(1.0, X, X), codes, n_classes, C)
     Z = np.concatenate([X, 2 * rng.normal(size=(40, 2))])
     difference = longdouble_rbf(1.0, Z, X) @ (found.A - A)
@@ -122,7 +121,7 @@ def test_every_solver_of_ridge_finds_it(solver, n_classes):
     problem = problem_of(X, codes, n_classes, 10.0)
     space = Workspace(problem)
     space.solver = SOLVERS[solver]
-    found = solve_logistic(problem, 1e-6, space)
+    found = problem.solve(1e-6, space)
     assert found.converged
     Phi = KernelMap(RBF(1.0)).fit_transform(X)
     same = LogisticRegression(C=10.0, tol=1e-10, solver="newton-cholesky").fit(Phi, codes)
@@ -147,7 +146,7 @@ def test_steps_share_landmarks_and_products(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1200, 6))
     codes = (np.sin(X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=1200) > 0).astype(int)
-    found = solve_logistic(problem_of(X, codes, 2, 10.0, 0.2))
+    found = problem_of(X, codes, 2, 10.0, 0.2).solve()
     assert found.converged
     assert len(made) == 1
     assert len(solved) == found.n_iter <= 10
@@ -190,7 +189,7 @@ def test_few_products_for_all_classes_together(monkeypatch):
     X, codes = X[:600] / 16, codes[:600]
     products, times = [], Workspace.times
     monkeypatch.setattr(Workspace, "times", lambda *a: products.append(1) or times(*a))
-    found = solve_logistic(problem_of(X, codes, 10, 100.0, 0.1))
+    found = problem_of(X, codes, 10, 100.0, 0.1).solve()
     assert found.converged
     assert found.n_iter <= 10
     assert len(products) <= 80
@@ -205,7 +204,7 @@ def test_coordinates_are_multiplied_without_a_matrix_of_rows(rng):
     assert space.known.product.way == "factored"
     V = rng.normal(size=(60, 3))
     assert_allclose(space.times(V), Phi @ Phi.T @ V)
-    assert solve_logistic(problem, 1e-5, space).converged
+    assert problem.solve(1e-5, space).converged
 
 
 def test_weights_of_several_classes_are_between_one_and_two():
@@ -227,7 +226,7 @@ def test_the_gap_is_primal_minus_dual(monkeypatch):
     monkeypatch.setattr(logistic, "MOST_NEWTON", 1)
     rng = np.random.default_rng(0)
     X, codes = rng.normal(size=(40, 2)), rng.integers(2, size=40)
-    found = solve_logistic(problem_of(X, codes, 2, 1.0), 1e-6)
+    found = problem_of(X, codes, 2, 1.0).solve(1e-6)
     assert not found.converged
     K, y = RBF(1.0)(X), np.where(codes == 1, 1.0, -1.0)
     E = K @ found.A[:, 0] + found.b[0]
@@ -242,9 +241,9 @@ def test_the_gap_is_primal_minus_dual(monkeypatch):
 def test_a_start_from_another_penalty_changes_nothing():
     rng = np.random.default_rng(0)
     X, codes = rng.normal(size=(100, 2)), rng.integers(3, size=100)
-    before = solve_logistic(problem_of(X, codes, 3, 1.0))
-    warm = solve_logistic(problem_of(X, codes, 3, 10.0), 1e-6, start=before)
-    cold = solve_logistic(problem_of(X, codes, 3, 10.0), 1e-6)
+    before = problem_of(X, codes, 3, 1.0).solve()
+    warm = problem_of(X, codes, 3, 10.0).solve(1e-6, start=before)
+    cold = problem_of(X, codes, 3, 10.0).solve(1e-6)
     assert_allclose(warm.values + warm.b, cold.values + cold.b, atol=1e-4)
 
 

@@ -14,8 +14,14 @@ from mercer.engine.memory import MemoryLimitError
 from mercer.engine.sklearn_compat import libsvm
 from mercer.solve import active_set, svm
 from mercer.solve.active_set import BoxDual, Free, balanced
-from mercer.solve.duality import Rounding, best_hinge_intercept, hinge_certificate, hinge_range
-from mercer.solve.svm import MarginProblem, solve_margin, solve_on_coordinates
+from mercer.solve.duality import (
+    Rounding,
+    best_hinge_intercept,
+    hinge_certificate,
+    hinge_range,
+    weighted_quantiles,
+)
+from mercer.solve.svm import MarginProblem, solve_on_coordinates
 
 L = np.longdouble
 
@@ -72,7 +78,7 @@ def test_the_bound_holds_at_every_point(seed, gamma, C, weighted):
     rng = np.random.default_rng(seed)
     X, y = two_classes(rng, int(rng.integers(4, 40)))
     box = C * (rng.uniform(0.2, 3, size=len(y)) if weighted else np.ones(len(y)))
-    found = solve_margin(problem_of(RBF(gamma), X, y, box))
+    found = problem_of(RBF(gamma), X, y, box).solve()
     c, least, most = slow_machine(longdouble_rbf(gamma, X, X), y, box)
     Z = np.concatenate([X, 2 * rng.normal(size=(50, 2))])
     K = longdouble_rbf(gamma, Z, X)
@@ -154,7 +160,7 @@ def test_samples_and_all_rows_give_one_solution(kernel):
     """More rows than the first sample: rows join until no margin is violated outside."""
     rng = np.random.default_rng(0)
     X, y = two_classes(rng, 2600, 3)
-    found = solve_margin(problem_of(kernel, X, y, 1.0))
+    found = problem_of(kernel, X, y, 1.0).solve()
     K = kernel(X)
     left = y - K @ found.c - found.b
     assert abs(found.c.sum()) < 1e-9 * np.abs(found.c).sum()
@@ -168,7 +174,7 @@ def test_a_class_of_three_rows_among_thousands(rng):
     """The first sample is a small part of the rows, and needs both classes."""
     X, y = rng.normal(size=(4000, 2)), np.full(4000, -1.0)
     y[[5, 1700, 3999]] = 1.0
-    found = solve_margin(problem_of(RBF(1.0), X, y, 10.0))
+    found = problem_of(RBF(1.0), X, y, 10.0).solve()
     aim = Rounding.of(RBF(1.0), X).aim(1e-3, found.certificate.norm)
     assert found.certificate.gap <= aim
     assert abs(found.c.sum()) < 1e-9 * np.abs(found.c).sum()
@@ -187,7 +193,7 @@ def test_two_passes_over_all_rows(rng, monkeypatch):
         return values(self, c, rows)
 
     monkeypatch.setattr(MarginProblem, "values", counted)
-    found = solve_margin(problem)
+    found = problem.solve()
     assert sum(passes) == 2
     assert found.certificate.gap <= problem.rounding.aim(1e-3, found.certificate.norm)
 
@@ -205,13 +211,13 @@ def test_small_problems_hold_rows_near_the_margin(monkeypatch, kernel, weighted)
     monkeypatch.setattr(svm._WorkingSet, "_ascend", lambda *a: rounds.append(1) or ascend(*a))
     monkeypatch.setattr(svm.KnownRows, "matrix", lambda s: known.append(len(s.rows)) or matrix(s))
     problem = problem_of(kernel, X, y, C)
-    found = solve_margin(problem, 1e-4)
+    found = problem.solve(1e-4)
     assert len(rounds) <= 2
     assert 0 < max(known) < 750
     assert found.certificate.gap <= problem.rounding.aim(1e-4, found.certificate.norm)
     known.clear()
     monkeypatch.setattr(svm, "FEW", 0)
-    same = solve_margin(problem, 1e-4)
+    same = problem.solve(1e-4)
     assert not known
     bound = found.certificate.error_norm + same.certificate.error_norm
     assert np.all(np.abs(found.values - same.values) <= bound * problem.rounding.lengths)
@@ -220,9 +226,9 @@ def test_small_problems_hold_rows_near_the_margin(monkeypatch, kernel, weighted)
 def test_a_start_from_other_support_vectors_changes_nothing():
     rng = np.random.default_rng(1)
     X, y = two_classes(rng, 2600, 3)
-    cold = solve_margin(problem_of(RBF(0.5), X, y, 10.0), 1e-6)
-    near = np.flatnonzero(solve_margin(problem_of(RBF(0.5), X, y, 5.0)).c)
-    warm = solve_margin(problem_of(RBF(0.5), X, y, 10.0), 1e-6, near)
+    cold = problem_of(RBF(0.5), X, y, 10.0).solve(1e-6)
+    near = np.flatnonzero(problem_of(RBF(0.5), X, y, 5.0).solve().c)
+    warm = problem_of(RBF(0.5), X, y, 10.0).solve(1e-6, near)
     assert_allclose(warm.values + warm.b, cold.values + cold.b, atol=1e-4)
 
 
@@ -231,7 +237,7 @@ def test_repeated_rows_and_flipped_labels(rng):
     X = np.repeat(rng.normal(size=(15, 2)), 4, axis=0)
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
     y[::7] *= -1
-    found = solve_margin(problem_of(RBF(1.0), X, y, 10.0))
+    found = problem_of(RBF(1.0), X, y, 10.0).solve()
     exact = slow_machine(longdouble_rbf(1.0, X, X), y, np.full(60, 10.0))[0]
     K = longdouble_rbf(1.0, X, X)
     assert float(np.abs(K @ (found.c - exact)).max()) <= found.certificate.error_norm + 1e-12
@@ -247,7 +253,7 @@ def test_many_repeated_rows_are_solved_at_once(monkeypatch):
     rounds, ascend = [], svm._WorkingSet._ascend
     monkeypatch.setattr(svm._WorkingSet, "_ascend", lambda *a: rounds.append(1) or ascend(*a))
     problem = problem_of(RBF(0.1), X, y, 10.0)
-    found = solve_margin(problem)
+    found = problem.solve()
     assert found.certificate.gap <= problem.rounding.aim(1e-3, found.certificate.norm)
     assert len(rounds) <= 5
 
@@ -255,8 +261,8 @@ def test_many_repeated_rows_are_solved_at_once(monkeypatch):
 def test_a_gram_matrix(rng):
     X, y = two_classes(rng, 80)
     K = RBF(1.0)(X)
-    found = solve_margin(problem_of(Precomputed(), K, y, 1.0))
-    same = solve_margin(problem_of(RBF(1.0), X, y, 1.0))
+    found = problem_of(Precomputed(), K, y, 1.0).solve()
+    same = problem_of(RBF(1.0), X, y, 1.0).solve()
     assert_allclose(found.c, same.c, atol=1e-7)
 
 
@@ -280,7 +286,7 @@ def test_too_little_memory_is_said(rng):
     X, y = two_classes(rng, 200)
     problem = problem_of(RBF(1.0), X, y, 1.0)
     with pytest.raises(MemoryLimitError, match="may be support vectors"):
-        solve_margin(MarginProblem(**{**vars(problem), "memory_limit": 1000}))
+        MarginProblem(**{**vars(problem), "memory_limit": 1000}).solve()
 
 
 # --- the active set -------------------------------------------------------------------------------
@@ -373,7 +379,7 @@ def test_the_interior_point_method_finds_the_same(rng, C):
     Phi = np.concatenate([X, X**2, np.sin(X)], axis=1)
     box = C * rng.uniform(0.5, 2, size=400)
     problem = problem_of(Linear(), Phi, y, box)
-    found, exact = solve_on_coordinates(problem), solve_margin(problem, 1e-5)
+    found, exact = solve_on_coordinates(problem), problem.solve(1e-5)
     error = ((found.c - exact.c) @ Phi) ** 2
     assert error.sum() ** 0.5 <= found.certificate.error_norm + exact.certificate.error_norm
     assert found.certificate.gap <= Rounding.of(Linear(), Phi).aim(1e-2, found.certificate.norm)
@@ -385,3 +391,48 @@ def test_a_single_coordinate(rng):
     found = solve_on_coordinates(problem_of(Linear(), Phi, y, 1.0))
     exact = slow_machine(Phi @ Phi.T, y, np.ones(50), 20_000)[0].astype(float)
     assert abs((found.c - exact) @ Phi[:, 0]) <= found.certificate.error_norm + 1e-9
+
+
+def test_values_in_single_precision_settle_rows_beyond_their_margin(monkeypatch):
+    """Most rows are far beyond their margin, and their errors count: gap and errors hold against
+    values in double precision, and so does the solution without single precision."""
+    rng = np.random.default_rng(3)
+    X = np.round(rng.standard_t(4, size=(5000, 4)) * 4)  # repeated rows, and a few long ones
+    y = np.where(np.sin(X[:, 0] / 3) + X[:, 1] / 4 + 0.1 * rng.normal(size=5000) > 0, 1.0, -1.0)
+    problem = problem_of(RBF(0.05), X, y, 10.0)
+    rough, single = [], MarginProblem.rough_values
+
+    def compared(self, c, rows, *_):
+        got = single(self, c, rows, 1)
+        if got is not None:
+            rough.append(np.abs(got[0] - self.values(c, rows)) / got[1])
+        return got
+
+    monkeypatch.setattr(MarginProblem, "rough_values", compared)
+    found = problem.solve()
+    assert rough
+    assert max(ratio[np.isfinite(ratio)].max() for ratio in rough) < 0.5
+    values = RBF(0.05)(X) @ found.c
+    left = y - values - found.b
+    gap = np.sum(10.0 * np.maximum(y * left, 0) - found.c * left)
+    assert gap <= found.certificate.gap <= problem.rounding.aim(1e-3, found.certificate.norm)
+    monkeypatch.setattr(MarginProblem, "rough_values", lambda *_: None)
+    same = problem.solve()
+    bound = found.certificate.error_norm + same.certificate.error_norm
+    assert np.all(np.abs(values - same.values) <= bound)
+
+
+@pytest.mark.parametrize("n", [40, 5001, 20_000])
+def test_quantiles_of_many_kinks_need_few_of_them(rng, n):
+    """As when all are sorted, with weights of many magnitudes, repeated kinks and sorted input."""
+    for t in (rng.normal(size=n), np.sort(rng.normal(size=n)), rng.integers(0, 5, n) * 1.0):
+        for weights in (np.ones(n), 10 ** rng.uniform(-6, 6, size=n)):
+            for level in (0.0, 1e-9, 0.003, 0.5, 0.9999, 1.0):
+                order = np.argsort(t, kind="stable")
+                reached, wanted = np.cumsum(weights[order]), level * weights.sum()
+                slack = n * 2.3e-16 * weights.sum()
+                first = np.searchsorted(reached, wanted - slack, side="left")
+                last = np.searchsorted(reached, wanted + slack, side="right")
+                least, most = weighted_quantiles(t, weights, wanted, n * 2.3e-16)
+                assert least <= t[order][min(first, n - 1)] <= t[order][min(last, n - 1)] <= most
+                assert most - least <= np.ptp(t[order][max(first - 2, 0) : last + 3]) + 1e-300

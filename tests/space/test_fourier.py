@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from mercer import RBF, Constant, KernelMap, Linear, Matern, OnColumns, Periodic, RationalQuadratic
 from mercer.engine.memory import MemoryLimitError
-from mercer.rows.moments import Moments, Spread
+from mercer.rows.moments import Spread
 from mercer.space import fourier
 from mercer.space.fourier_grid import Extent, fourier_space
 
@@ -41,8 +41,8 @@ def test_coordinates_functions_and_sums(kernel, d, monkeypatch):
     assert_allclose(space.evaluate(X, coef), Phi @ coef, atol=1e-6)
     T, w = rng.normal(size=(60, 2)), rng.uniform(size=60)
     monkeypatch.setattr(fourier, "ROWS", 25)
-    got, expected = space.sums(X, T, w).moments(space), Moments.of(Phi, T, w)
-    for name in ("n", "first", "second", "cross", "target"):
+    got, expected = space.sums(X, T, w).spread(space), Spread.of(Phi, T, w)
+    for name in ("n", "mean", "scatter", "cross", "target"):
         assert_allclose(getattr(got, name), getattr(expected, name), atol=1e-6, err_msg=name)
     got, expected = space.sums(X, T).spread(space), Spread.of(Phi, T)
     for name in ("n", "mean", "scatter", "largest", "cross", "target"):

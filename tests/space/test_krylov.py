@@ -11,7 +11,7 @@ from fuzz import eigenproblems
 from fuzz.search import search
 from mercer import RBF, KernelPCA, Linear, Polynomial
 from mercer.engine import MemoryLimitError, using
-from mercer.space.krylov import krylov, leading_eigenpairs
+from mercer.space.krylov import Eigenpairs, krylov
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_equals_a_dense_solver(center, k, X, there):
     kernel = RBF(0.2)
     A = centred(kernel(X)) if center else kernel(X)
     exact = np.linalg.eigvalsh(A)[::-1][:k]
-    pairs = there(leading_eigenpairs)(kernel, X, k, center=center)
+    pairs = there(Eigenpairs.leading)(kernel, X, k, center=center)
     # An eigenvalue's error is of the order of the residual squared over the gap.
     assert_allclose(pairs.values, exact, rtol=1e-11, atol=1e-11 * exact[0])
     assert_allclose(pairs.vectors.T @ pairs.vectors, np.eye(k), atol=1e-12)
@@ -40,19 +40,19 @@ def test_equals_a_dense_solver(center, k, X, there):
 
 def test_tiles_in_place_of_a_stored_matrix(rng, there):
     X = rng.normal(size=(900, 6))
-    stored = there(leading_eigenpairs)(RBF(0.2), X, 3)
+    stored = there(Eigenpairs.leading)(RBF(0.2), X, 3)
     with using(memory_limit=8 * 900 * 900 - 1):
-        evaluated = there(leading_eigenpairs)(RBF(0.2), X, 3)
+        evaluated = there(Eigenpairs.leading)(RBF(0.2), X, 3)
     assert_allclose(stored.values, evaluated.values, rtol=1e-12)
 
 
 def test_a_basis_that_does_not_fit_is_refused_before_any_work(X):
     with using(memory_limit="100kB"), pytest.raises(MemoryLimitError, match="max_rank"):
-        leading_eigenpairs(RBF(0.2), X, 3)
+        Eigenpairs.leading(RBF(0.2), X, 3)
 
 
 def test_more_pairs_than_the_rank(X, there):
-    pairs = there(leading_eigenpairs)(Linear(), X, 9)
+    pairs = there(Eigenpairs.leading)(Linear(), X, 9)
     exact = np.linalg.eigvalsh(centred(X @ X.T))[::-1][:9]
     assert_allclose(pairs.values, exact, atol=1e-10 * exact[0])
 
@@ -65,7 +65,7 @@ def test_a_matrix_with_negative_eigenvalues_gives_the_largest_ones(rng):
 
 
 def test_the_same_seed_gives_the_same_bytes(X):
-    first, second = (leading_eigenpairs(RBF(0.2), X, 4, random_state=1) for _ in range(2))
+    first, second = (Eigenpairs.leading(RBF(0.2), X, 4, random_state=1) for _ in range(2))
     assert first.vectors.tobytes() == second.vectors.tobytes()
 
 
@@ -74,7 +74,7 @@ def test_the_same_seed_gives_the_same_bytes(X):
 def test_pairs_beyond_the_rank_are_zeros_with_orthonormal_vectors(n, k, center, rng):
     X = rng.normal(size=(n, 2))
     A = centred(X @ X.T) if center else X @ X.T
-    pairs = leading_eigenpairs(Linear(), X, k, center=center)
+    pairs = Eigenpairs.leading(Linear(), X, k, center=center)
     found = len(pairs.values)
     assert found >= min(k, n - center)  # all but the constant vector
     exact = np.linalg.eigvalsh(A)[::-1][:found]
@@ -115,7 +115,7 @@ def test_few_points(n):
     X = np.random.default_rng(n).normal(size=(n, 3))
     for k in range(1, n):
         exact = np.linalg.eigvalsh(centred(RBF(0.5)(X)))[::-1][:k]
-        pairs = leading_eigenpairs(RBF(0.5), X, k)
+        pairs = Eigenpairs.leading(RBF(0.5), X, k)
         assert_allclose(pairs.values, exact, atol=1e-12)
         assert_allclose(pairs.vectors.T @ pairs.vectors, np.eye(k), atol=1e-12)
 
@@ -142,8 +142,8 @@ def test_an_exactly_symmetric_matrix_is_symmetric():
 @pytest.mark.parametrize("center", [True, False])
 def test_kernels_of_any_size(size, center, X):
     """Squares of images overflowed at 1e160."""
-    exact = leading_eigenpairs(RBF(0.2), X, 7, center=center)
-    pairs = leading_eigenpairs(size * RBF(0.2), X, 7, center=center)
+    exact = Eigenpairs.leading(RBF(0.2), X, 7, center=center)
+    pairs = Eigenpairs.leading(size * RBF(0.2), X, 7, center=center)
     assert_allclose(pairs.values / size, exact.values, rtol=1e-10)
     assert_allclose(pairs.residuals / size, exact.residuals, rtol=0.1, atol=1e-9)
     few = krylov(lambda V: size * V, 30, 20, np.empty((1, 1)), center=center)  # one value, 30 times

@@ -528,3 +528,15 @@ def test_parts_of_seconds_count():
     for table in (given, pd.DataFrame({"when": written})):
         when = encoder_tools.column_as_numbers(TableEncoder(scale="none").fit(table), table, "when")
         assert_allclose(np.diff(when), 0.01, atol=1e-6)
+
+
+def test_names_that_repeat_are_categories_not_text(rng):
+    states = np.array([f"{a}{b}" for a in "abcdef" for b in "mnopqrst"])  # 48 of them
+    table = pd.DataFrame({"state": rng.permutation(np.repeat(states, 5)), "x": np.arange(240.0)})
+    encoder = TableEncoder().fit(table)
+    assert encoder.columns_[0]["kind"] == "category"
+    assert len(encoder.columns_[0]["outputs"]) == 48
+    assert_array_equal(encoder.transform(table)[:, :48].sum(axis=1), 1)
+    # Sentences are text, however often they are repeated.
+    said = pd.DataFrame({"state": [f"the state of {s}" for s in table["state"]]})
+    assert TableEncoder().fit(said).columns_[0]["kind"] == "text"

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import RBF, KernelComparison, OnFeatures, Polynomial
-from ..tables import BadInput
-from .file_data import npz_arrays
+from ..tables import BadInput, read_arrays
 
 CLASSES = (2, 4, 7)
 # As many as the paper takes of each digit for training, and again for testing.
@@ -71,7 +70,7 @@ def mnist(source: str):
         if not Path(source).is_file():
             known = "--data takes 'digits', 'mnist' or a .npz file."
             raise BadInput(f"the file {source!r} does not exist. {known}")
-        arrays = npz_arrays(Path(source))
+        arrays = read_arrays(Path(source))
         if not {"x_train", "y_train"} <= set(arrays):
             raise BadInput(f"{source}: expected arrays x_train and y_train.")
         return _chosen(arrays["x_train"], arrays["y_train"])

@@ -100,7 +100,7 @@ def _notes_on_columns(result, names):
         for column, (x, y) in list(result.changed.items())[:6]
     ]
     if samples.identifiers:
-        few = ", ".join(samples.identifiers[:6])
+        few = listed(samples.identifiers)
         notes.append(f"columns with one value per row were left out: {few}")
     return notes
 

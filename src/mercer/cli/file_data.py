@@ -2,7 +2,6 @@
 
 import io
 import os
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,8 @@ import pandas as pd
 
 from .. import Kernel, OnColumns, Spectrum, TableEncoder
 from ..export import harmless_value, write_output
-from ..tables import TEXT, BadInput, check_column, check_unpacked, first_line
+from ..kernels import listed
+from ..tables import BadInput, check_column, read_arrays
 from .options import Reading
 
 SCALES = ("auto", "standard", "unit", "none")
@@ -83,24 +83,8 @@ def shape_of(text: str | None):
 # --- formats --------------------------------------------------------------------------------------
 
 
-def npz_arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a file; refused where they unpack to far more than the file has."""
-    if not path.is_file():
-        raise BadInput(f"the file {str(path)!r} does not exist.")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-        check_unpacked(size, path.stat().st_size, path.name)
-        with np.load(path, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
-    except BadInput:
-        raise
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
-        raise BadInput(f"cannot read {path.name}: {first_line(error)}") from None
-
-
 def _from_npz(path, target, matrix, image_shape):
-    found = npz_arrays(path)
+    found = read_arrays(path)
     data = next((found[n] for n in ("X", "x", "x_train", "data", "K", "arr_0") if n in found), None)
     if data is None:
         raise BadInput(f"{path.name} holds {', '.join(found)}; expected an array named X.")
@@ -312,9 +296,9 @@ def the_column(table: pd.DataFrame, kernels: list, notes: list[str]) -> str | No
     column = _longest(table, columns, on_objects[0])
     left_out = [str(name) for name in table.columns if name != column]
     if left_out:
-        few = ", ".join(left_out[:6]) + (", …" if len(left_out) > 6 else "")
         notes.append(
-            f"the kernels compare the texts of {column!r}; the other columns were left out: {few}"
+            f"the kernels compare the texts of {column!r}; the other columns were left out: "
+            f"{listed(left_out)}"
         )
     return column
 
@@ -367,7 +351,7 @@ def _only_information(table, notes):
     except ValueError:  # nothing in the table is informative: said later, with the reason
         return None
     useful = [record for record in records if record["outputs"]]
-    written = [record["name"] for record in useful if record["kind"] == TEXT]
+    written = [record["name"] for record in useful if record["kind"] == "text"]
     if len(useful) == len(written) == 1:
         notes.append(
             f"the texts of {written[0]!r} are all that tells the rows apart: string kernels "

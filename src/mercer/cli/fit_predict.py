@@ -20,7 +20,7 @@ from ..explore.compare.baselines import models_of_numbers
 from ..explore.data import guessed_task
 from ..export import Checkpoint
 from ..kernels import listed
-from ..tables import IDENTIFIER, UNREAD, BadInput
+from ..tables import UNREAD, BadInput
 from . import file_data, output
 from .options import Reading, command
 from .patience import Estimate, announce, signs_of_life
@@ -171,7 +171,7 @@ def predict(
         warnings.filterwarnings("ignore", UNREAD)  # noted above
         result = _predictions(fitted, frame[wanted])
     # Columns that name the rows: those that the user named, or those found.
-    names = [record["name"] for record in records if record["kind"] == IDENTIFIER]
+    names = [record["name"] for record in records if record["kind"] == "identifier"]
     for name in reversed(names if encoder is None else encoder.id or names):
         if name in given and name not in result:
             result.insert(0, name, frame[name])

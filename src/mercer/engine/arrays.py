@@ -15,7 +15,7 @@ from array_api_compat import array_namespace, is_cupy_array, is_torch_array
 from array_api_compat import device as device
 
 from .host_memory import free_host_memory
-from .threads import blas_threads_for
+from .threads import one_blas_thread
 
 
 class Array(Protocol):
@@ -120,9 +120,15 @@ def as_host(x: Any):
 
 
 def on_device_of(x: Any, reference: Array, dtype: Any = None):
-    """x as an array of the same kind, device (and dtype, unless given) as the reference."""
-    xp = namespace(reference)
-    dtype = reference.dtype if dtype is None else dtype
+    """x as an array of the same kind, device (and dtype, unless given) as the reference.
+
+    `dtype=float` is double precision. Points that are not arrays count as NumPy's.
+    """
+    xp = namespace(reference) if is_array(reference) else np
+    if dtype is None:
+        dtype = reference.dtype
+    elif dtype is float:
+        dtype = xp.float64
     if xp is np:
         return np.asarray(as_host(x), dtype=dtype)
     if is_array(x) and not is_numpy(x):
@@ -132,18 +138,14 @@ def on_device_of(x: Any, reference: Array, dtype: Any = None):
 
 
 def itemsize(x: Array) -> int:
-    """Bytes of one number of a float array (strict backends' dtypes do not say)."""
-    return namespace(x).finfo(x.dtype).bits // 8
-
-
-def is_single(x: Array) -> bool:
-    """Whether an array (of any backend, sparse too) holds numbers in single precision."""
-    return "float32" in str(getattr(x, "dtype", ""))
+    """Bytes of one number of an array, 4 in single precision; of objects, those of the doubles that
+    they come to. (Strict backends' dtypes do not say.)"""
+    return 4 if "float32" in str(getattr(x, "dtype", "")) else 8
 
 
 def eps_of(x: Array) -> float:
-    """The unit of rounding of an array; of objects, that of the double precision they come to."""
-    return float(np.finfo(np.float32 if is_single(x) else np.float64).eps)
+    """The unit of rounding of such numbers."""
+    return float(np.finfo(f"f{itemsize(x)}").eps)
 
 
 def to_torch(X: Array, where: Any) -> Any:
@@ -172,7 +174,7 @@ class TravelsAsNumPy:
     NumPy arrays, and so load where there is none."""
 
     def __getstate__(self):
-        return to_host(dict(vars(self)))
+        return to_host(super().__getstate__())
 
 
 def evenly(n: int, most: int) -> np.ndarray:
@@ -195,19 +197,15 @@ def in_place(function: Callable[..., Any], x: Array):
 
 
 def put(target: Array, i: Array, j: Any, values: Array) -> Any:
-    """target[i, j] = values for index vectors i, j; the array API has no scattered write."""
+    """target[i, j] = values for index vectors i (perhaps on the host) and j, or a slice j; the
+    array API has no scattered write."""
     if _writes_in_place(target):
+        i = on_device_of(i, target, dtype=namespace(target).int64)
         target[i, j] = values
         return target
     changed = np.array(as_numpy(target))
     changed[as_numpy(i), as_host(j)] = as_numpy(values)
     return namespace(target).asarray(changed, device=device(target))
-
-
-def put_rows(target: Array, indices: Array, values: Array):
-    """target[indices, :] = values for host indices."""
-    rows = on_device_of(indices, target, dtype=namespace(target).int64)
-    return put(target, rows, slice(None), values)
 
 
 def row_norms(x: Any, xp: Any):
@@ -265,7 +263,7 @@ def cholesky_in_place(
     n = len(C)
     potrf = scipy.linalg.lapack.get_lapack_funcs("potrf", (C,))
     if n <= whole:
-        with blas_threads_for(n):
+        with one_blas_thread(if_small=n):
             C, info = potrf(C, lower=True, clean=clean, overwrite_a=True)
         return C if info == 0 else None
     for a in range(0, n, block):
@@ -292,23 +290,18 @@ def lower_triangle(C: np.ndarray) -> np.ndarray:
     return C
 
 
-def gram(A: Any):
-    """A'A, one triangle computed and mirrored."""
-    if not is_numpy(A) or not A.size:
-        return A.T @ A
+def gram(A: Any, B: Any = None):
+    """A'A, one triangle computed and mirrored; or A'B."""
+    if not is_numpy(A) or not A.size or (B is not None and B.ndim != 2):
+        return A.T @ (A if B is None else B)
     # SciPy's BLAS, as the triangular solves that come before and after: two BLAS libraries in turn
     # leave each other's threads spinning on the cores, which doubled the time of a pass over rows.
+    if B is not None:
+        return scipy.linalg.blas.get_blas_funcs("gemm", (A, B))(1.0, A.T, B)
     lower = scipy.linalg.blas.get_blas_funcs("syrk", (A,))(1.0, A.T, lower=1)
     full = lower + lower.T
     np.fill_diagonal(full, lower.diagonal())
     return full
-
-
-def transposed_product(A: Any, B: Any):
-    """A'B, by the same BLAS as `gram`."""
-    if not is_numpy(A) or not A.size or B.ndim != 2:
-        return A.T @ B
-    return scipy.linalg.blas.get_blas_funcs("gemm", (A, B))(1.0, A.T, B)
 
 
 def solve_triangular(C: Any, B: Any, *, transpose: Any = False):
@@ -334,17 +327,16 @@ def solve_triangular(C: Any, B: Any, *, transpose: Any = False):
     return xp.linalg.solve(A, B)
 
 
-def power_of_two(sizes: Any) -> np.ndarray:
-    """The power of two just above each size, on the host; 1 for zero. Division by it is exact, and
-    squares of what was divided neither vanish nor overflow."""
-    sizes = as_numpy(sizes).astype(np.float64)
-    return np.where(sizes > 0, np.ldexp(1.0, np.clip(np.frexp(sizes)[1], -1021, 1023)), 1.0)
-
-
-def largest_power(A: Array) -> float:
-    """The same for the largest entry of an array."""
+def largest_power(A: Array, axis: int | None = None) -> Any:
+    """The power of two just above the largest |entry|, or above that of each column (axis=0); 1 for
+    zeros. Division by it is exact, and squares of what was divided neither vanish nor overflow."""
     xp = namespace(A)
-    return float(power_of_two(xp.max(xp.abs(A)))) if A.shape[0] and A.shape[-1] else 1.0
+    if axis is None and 0 in A.shape:
+        return 1.0
+    sizes = as_numpy(xp.max(xp.abs(A), axis=axis)).astype(np.float64)
+    powers = np.ldexp(1.0, np.clip(np.frexp(sizes)[1], -1021, 1023))
+    powers = np.where(sizes > 0, powers, 1.0)
+    return float(powers) if axis is None else powers
 
 
 def inverse_of_factor(C: Array):

@@ -41,8 +41,6 @@ def budget(memory_limit: float | str | None, X: Array | None = None):
 
 # --- what a pass may take -------------------------------------------------------------------------
 
-# Of the limit, what landmarks and coordinates of a sample may take beside panels and tiles.
-LANDMARK_SHARE = 0.75
 # Square matrices of the size of the factor that choosing, growing and reordering landmarks holds.
 FACTOR_COPIES = 5
 # Values in one panel of kernel values that is solved at once: large enough for BLAS's threads.
@@ -70,6 +68,9 @@ class MapBytes:
     `copies` is how many arrays of the coordinates' shape the caller holds at once.
     """
 
+    # Of the limit, what landmarks and coordinates of a sample may take beside panels and tiles.
+    LANDMARK_SHARE = 0.75
+
     @staticmethod
     def stored(
         n: int, copies: float = 2, size: int = 8, *, on_cpu: bool = True, proven: bool = True
@@ -91,22 +92,19 @@ class MapBytes:
         held = coordinates_bytes(sample, r, size=size) + 4 * panel * size
         return matrix_bytes(r, FACTOR_COPIES, size) + held
 
+    @staticmethod
+    def partial_rank(n: int, limit: float, size: int = 8, copies: float = 2) -> int:
+        """The largest r with which a partial fit is within the limit, at least 1."""
+        b = copies * n
+        return max(1, int((math.sqrt(b * b + 12 * limit / size) - b) / 6))
 
-# --- what fits ------------------------------------------------------------------------------------
-
-
-def columns_that_fit(n: int, limit: float, size: int = 8, copies: float = 2):
-    """The largest r with which a partial fit is within the limit, at least 1."""
-    b = copies * n
-    r = int((math.sqrt(b * b + 12 * limit / size) - b) / 6)
-    return max(1, r)
-
-
-def landmarks_that_fit(rows: int, limit: float, size: int = 8, copies: float = 1):
-    """The largest rank that a fit which passes over rows may reach, with coordinates of so many."""
-    b = copies * rows
-    room = LANDMARK_SHARE * max(limit, LEAST_LIMIT) / size
-    return max(1, int((math.sqrt(b * b + 4 * FACTOR_COPIES * room) - b) / (2 * FACTOR_COPIES)))
+    @classmethod
+    def streamed_rank(cls, rows: int, limit: float, size: int = 8, copies: float = 1) -> int:
+        """The largest rank that a fit which passes over rows may reach, with coordinates of so
+        many."""
+        b = copies * rows
+        room = cls.LANDMARK_SHARE * max(limit, LEAST_LIMIT) / size
+        return max(1, int((math.sqrt(b * b + 4 * FACTOR_COPIES * room) - b) / (2 * FACTOR_COPIES)))
 
 
 def rows_that_fit(r: int, limit: float, copies: float = 1, size: int = 8):

@@ -49,84 +49,94 @@ class MatrixProduct:
     def __call__(self, V):
         return self.times(V)
 
-    @staticmethod
-    def sums_apart(n: int, m: int) -> int:
-        """Sums of n rows and m columns that are added up apart: one per block of rows at most."""
-        limit = current().memory_limit
-        room = SUM_BYTES if limit is None else min(SUM_BYTES, current().limit() // SUM_SHARE)
-        blocks = len(tiles.cuts(n, EXACT_TILE[0]))
-        return max(1, min(MOST_SUMS, blocks, room // coordinates_bytes(n, m)))
+    @classmethod
+    def of(cls, kernel: Any, X: Array, room: float = 0) -> "MatrixProduct":
+        """K V with every kernel value in double precision.
 
-
-def exact_product(kernel: Any, X: Array, room: float = 0):
-    """K V with every kernel value in double precision.
-
-    Parameters
-    ----------
-    kernel : Kernel, bound to its data
-    X : its points, in double precision where they are numbers
-    room : bytes in which K may be stored
-    """
-    n, form = X.shape[0], _form(kernel, X)
-    stored = kernel.layout.stored_rows(kernel, X)
-    if stored is not None:
-        return MatrixProduct(_rows_times(stored, X), "stored", True)
-    if not is_cpu(X):
-        return _fused(form, X, True) or MatrixProduct(_plain(kernel, X), "tiles", True)
-    halves = kernel.symmetric and is_numpy(tiles.allocate(X, (0, 0)))
-    fits = matrix_bytes(n, 0.5 if halves else 1) <= room
-    if halves:
-        shares = exact_shares(kernel, X)
+        Parameters
+        ----------
+        kernel : Kernel, bound to its data
+        X : its points, in double precision where they are numbers
+        room : bytes in which K may be stored
+        """
+        n, form = X.shape[0], _form(kernel, X)
+        stored = kernel.layout.stored_rows(kernel, X)
+        if stored is not None:
+            return cls(_rows_times(stored, X), "stored", True)
+        if not is_cpu(X):
+            return _fused(form, X, True) or cls(_plain(kernel, X), "tiles", True)
+        halves = kernel.symmetric and is_numpy(tiles.allocate(X, (0, 0)))
+        fits = matrix_bytes(n, 0.5 if halves else 1) <= room
+        if halves:
+            shares = cls.shares(kernel, X)
+            if fits:
+                shares.values = _kept(shares, kernel)
+            return cls(_on_threads(shares, kernel), "stored" if fits else "tiles", True)
         if fits:
-            shares.values = _kept(shares, kernel)
-        return MatrixProduct(_on_threads(shares, kernel), "stored" if fits else "tiles", True)
-    if fits:
-        K = tiles.evaluate(kernel, X)
-        return MatrixProduct(lambda V: K @ V, "stored", True)
-    return MatrixProduct(_plain(kernel, X), "tiles", True)
+            K = tiles.evaluate(kernel, X)
+            return cls(lambda V: K @ V, "stored", True)
+        return cls(_plain(kernel, X), "tiles", True)
+
+    @classmethod
+    def quick(cls, kernel: Any, X: Array, room: float = 0) -> "MatrixProduct | None":
+        """K V with kernel values in single precision, or None where that is not worth it.
+
+        It is worth it where K fits the memory in single precision alone, or where the kernel has a
+        form that single precision evaluates well: about four times faster than an exact product.
+        """
+        n, form = X.shape[0], _form(kernel, X)
+        if kernel.runs_user_code:
+            return None
+        if is_cpu(X) and not is_numpy(tiles.allocate(X, (0, 0))):
+            return None
+        if not is_cpu(X):
+            return _fused(form, X, False)
+        fits = matrix_bytes(n, size=4) <= room
+        shares = cls.quick_shares(kernel, X, stored=fits)
+        if shares is None:
+            return None
+        if fits:
+            K = _stored(shares.values, n, kernel)
+            return cls(lambda V: (K @ V.astype(np.float32)).astype(np.float64), "stored", False)
+        return cls(_on_threads(shares, kernel), "tiles", False)
+
+    @staticmethod
+    def shares(kernel: Any, X: Array) -> Shares:
+        """Shares of an exact product, for points that NumPy holds."""
+        kind = Shares if kernel.symmetric else RowShares
+        return kind(KernelValues(kernel, X), X.shape[0], EXACT_TILE, np.float64)
+
+    @staticmethod
+    def quick_shares(kernel: Any, X: Array, *, stored: bool = False) -> Shares | None:
+        """Shares of a quick product, or None where they would not be quicker; `stored`: as those
+        that are computed once and kept."""
+        form = _form(kernel, X)
+        values: Any = None if form is None or not is_numpy(X) else SingleValues.of(form, X)
+        if values is None and stored and kernel.symmetric:
+            values = KernelValues(kernel, X, np.float32)
+        if values is None:
+            return None
+        return Shares(values, X.shape[0], QUICK_TILE, np.float32)
+
+    @staticmethod
+    def bytes_beside(kernel: Any, X: Array, n_targets: int = 0) -> int:
+        """Bytes that products take beside K and their result: copies of the rows (of an exact
+        product, of a quick one, and one on the way there), and sums that are added up apart."""
+        n, sums = X.shape[0], 0
+        if n_targets and is_cpu(X):
+            sums = _sums_apart(n, n_targets) * n_targets
+        elif n_targets == 1:
+            sums = FUSED_SUMS
+        copies = coordinates_bytes(n, kernel.layout.numbers_per_row(X), copies=3)
+        return int(coordinates_bytes(n, sums) + copies)
 
 
-def quick_product(kernel: Any, X: Array, room: float = 0):
-    """K V with kernel values in single precision, or None where that is not worth it.
-
-    It is worth it where K fits the memory in single precision alone, or where the kernel has a form
-    that single precision evaluates well: about four times faster than an exact product.
-    """
-    n, form = X.shape[0], _form(kernel, X)
-    if kernel.runs_user_code:
-        return None
-    if is_cpu(X) and not is_numpy(tiles.allocate(X, (0, 0))):
-        return None
-    if not is_cpu(X):
-        return _fused(form, X, False)
-    fits = matrix_bytes(n, size=4) <= room
-    shares = quick_shares(kernel, X, stored=fits)
-    if shares is None:
-        return None
-    if fits:
-        K = _stored(shares.values, n, kernel)
-        return MatrixProduct(
-            lambda V: (K @ V.astype(np.float32)).astype(np.float64), "stored", False
-        )
-    return MatrixProduct(_on_threads(shares, kernel), "tiles", False)
-
-
-def exact_shares(kernel: Any, X: Array):
-    """Shares of an exact product, for points that NumPy holds."""
-    kind = Shares if kernel.symmetric else RowShares
-    return kind(KernelValues(kernel, X), X.shape[0], EXACT_TILE, np.float64)
-
-
-def quick_shares(kernel: Any, X: Array, *, stored: bool = False):
-    """Shares of a quick product, or None where they would not be quicker; `stored`: as those that
-    are computed once and kept."""
-    form = _form(kernel, X)
-    values: Any = None if form is None or not is_numpy(X) else SingleValues.of(form, X)
-    if values is None and stored and kernel.symmetric:
-        values = KernelValues(kernel, X, np.float32)
-    if values is None:
-        return None
-    return Shares(values, X.shape[0], QUICK_TILE, np.float32)
+def _sums_apart(n, m):
+    """Sums of n rows and m columns that are added up apart: one per block of rows at most."""
+    limit = current().memory_limit
+    room = SUM_BYTES if limit is None else min(SUM_BYTES, current().limit() // SUM_SHARE)
+    blocks = len(tiles.cuts(n, EXACT_TILE[0]))
+    return max(1, min(MOST_SUMS, blocks, room // coordinates_bytes(n, m)))
 
 
 def _form(kernel, X):
@@ -172,7 +182,7 @@ def _on_threads(shares, kernel):
     def times(V: Array):
         n, m = V.shape
         right = shares.prepared(V)
-        apart = MatrixProduct.sums_apart(n, m)
+        apart = _sums_apart(n, m)
         sums = np.zeros((apart, n, m))
 
         def work(first: int, step: int) -> None:

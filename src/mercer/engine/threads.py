@@ -93,8 +93,15 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def one_blas_thread():
-    """A block in which BLAS runs on one thread: ``with one_blas_thread(): ...``"""
+def one_blas_thread(if_small: int = 0, small: int = SMALL) -> Any:
+    """A block in which BLAS runs on one thread: ``with one_blas_thread(): ...``
+
+    With the size of matrices `if_small`, only where they are small. In small products threads wait
+    for each other longer than they work, and waking SciPy's threads while NumPy's still spin costs
+    more than they save.
+    """
+    if if_small > small:
+        return nullcontext()
     block: Any = None
     try:
         block = _thread.allocate_lock()
@@ -107,15 +114,6 @@ def one_blas_thread():
         block = None  # a traceback keeps this frame, and would keep the block alive
         _limit.settle()
         raise
-
-
-def blas_threads_for(n: int, small: int = SMALL):
-    """A block for work on n x n matrices: one BLAS thread up to a small size, all above it.
-
-    In small products threads wait for each other longer than they work, and waking SciPy's threads
-    while NumPy's still spin costs more than they save.
-    """
-    return one_blas_thread() if n <= small else nullcontext()
 
 
 def _ended(reference):

@@ -29,13 +29,16 @@ PANEL_SHARE = 1 / 24
 DEVICE_TILE_SHARE = 0.05
 
 
-def evaluate(kernel: Any, X: Array, Y: Array | None = None):
-    """The kernel matrix k(X, Y), stored; half is evaluated and mirrored where k is symmetric."""
-    S = kernel.landmarks(X if Y is None else Y)
+def evaluate(kernel: Any, X: Array, Y: Array | None = None, *, S: Any = None):
+    """The kernel matrix k(X, Y), stored; half is evaluated and mirrored where k is symmetric.
+
+    `S` : Y in the form that `kernel.against` takes, where it is known
+    """
+    half = Y is None and S is None and kernel.symmetric
+    S = kernel.landmarks(X if Y is None else Y) if S is None else S
     tile = kernel.against(S)
     alone = getattr(tile, "holds_lock", False)
     values = getattr(tile, "stored", tile)  # need not be in double precision before they are in K
-    half = Y is None and kernel.symmetric
     K = allocate(X, (X.shape[0], S.shape[0]))
     blocks, columns_of = _cut(tile, X, S.shape[0])
     xp = namespace(K)

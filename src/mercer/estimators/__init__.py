@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ..engine import door as _door
+from ..doors import door as _door
 
 if _TYPE_CHECKING:
     from .base import KernelEstimator, all_or_nothing, kernel_of

@@ -8,7 +8,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine import Resources, as_host, device, is_array, is_numpy, namespace, to_host, using
+from ..engine import (
+    Resources,
+    TravelsAsNumPy,
+    as_host,
+    device,
+    is_array,
+    is_numpy,
+    namespace,
+    using,
+)
 from ..kernels import Kernel, as_kernel
 from ..kernels import points as pts
 from ..rows import check_kind, lazily, validated_points
@@ -92,7 +101,7 @@ def on_fitted(method: Method) -> Method:
     return cast(Method, wrapped)
 
 
-class KernelEstimator(BaseEstimator):
+class KernelEstimator(TravelsAsNumPy, BaseEstimator):
     """An estimator with a parameter `kernel`: a kernel, its name, or (for methods) a KernelMap."""
 
     kernel: Any
@@ -106,8 +115,7 @@ class KernelEstimator(BaseEstimator):
         return super().set_params(**params)
 
     def __getstate__(self):
-        """State for pickles: what lives on a device travels as NumPy, and so loads anywhere."""
-        state = to_host(super().__getstate__())
+        state = super().__getstate__()
         kind = state.get("array_kind_")
         if kind is not None and not kind[1].startswith(("cpu", "CPU")):
             state["array_kind_"] = ("numpy", "cpu")

@@ -31,14 +31,13 @@ from ..engine import (
 from ..expansion import RKHSFunction
 from ..kernels import Data, Input, Linear
 from ..kernels import points as pts
-from ..rows import Training, Workers
+from ..rows import Training
 from ..solve import (
     Given,
     MarginProblem,
     Plan,
     RidgeProblem,
     Rounding,
-    double_like,
 )
 from ..space import Landmarks, refute_by_sample
 from .base import all_or_nothing, on_fitted, to_namespace_of
@@ -105,7 +104,7 @@ class CertifiedClassifier(Labels, MapMethod):
             targets="labels",
             why=type(self).__name__,
             resources=Resources.of(self, self.kernel),
-            workers=Workers.of,
+            workers=True,
         )
         return replace(self._kept_rows(training), workers=training.workers)
 
@@ -317,7 +316,7 @@ def missed_by_map(rows: WeightedRows, kernel, dual, C) -> tuple[np.ndarray, floa
     points, space = pts.some(rows.fit.points, rows.kept), rows.fit.map.space
     used = np.flatnonzero(np.any(dual != 0, axis=1))
     X = kernel.layout.in_double(pts.some(points, used))
-    c = on_device_of(dual[used], double_like(X))
+    c = on_device_of(dual[used], X, dtype=float)
     image = tiles.multiply(kernel, X, kernel.landmarks(X), c)
     whole = as_numpy(namespace(c).sum(c * image, axis=0))
     seen = as_numpy(rows.points.T @ on_device_of(dual, rows.points))

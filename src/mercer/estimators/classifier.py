@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, MutableMapping
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -79,15 +80,21 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     Attributes
     ----------
     classes_ : ndarray
+        Labels of the classes, sorted.
     learn_report_ : LearnedKernel
+        How the kernel was found, and the kernel itself.
     metric_ : {"full", "diagonal", None}
         What was learned.
     stack_ : dict
         Weights of the learned kernel, the linear model and the trees in the predictions.
     kernel_ : Kernel
+        The learned kernel.
     alpha_ : float
+        The penalty of the last fit.
     solver_ : str
+        What solved the last fit: see :func:`mercer.plan`.
     exact_ : bool
+        Whether that fit uses all rows, and not landmarks that stand for them.
     validation_ : str, "leave-one-out" or "5 folds"
         How rows were left out for the figures below. With at most 1000 rows the kernel is learned
         without them, in five folds; with more, a fifth of the rows, at most 1000, is kept from the
@@ -100,13 +107,16 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     leave_one_out_hits_ : ndarray
         1.0 for each of these rows whose class is right, else 0.0.
     leave_one_out_log_loss_ : float
+        Mean of minus the logarithm of the probability of the true class, at the same rows.
     calibration_error_ : float
         Expected calibration error of the probabilities of those rows.
     informative_ : bool
         Whether the probabilities of these rows are better than the shares of the classes, beyond
         chance; `fit` warns where they are not.
     feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of each column of the table, in every part of the stack by its weight; sums to one.
     encoder_ : TableEncoder
+        How the columns become numbers; ``encoder_.notes()`` says it in words.
 
     Examples
     --------
@@ -164,7 +174,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     ) -> Self:
         """Learn the kernel, fit all rows and calibrate the probabilities.
 
-        Weights, groups and checkpoints are used as in :class:`mercer.KernelRegressor`.
+        Weights, `groups` and `checkpoint` are used as in :class:`mercer.KernelRegressor`.
         """
         X, y, sample_weight = self._gathered(X, y, sample_weight)
         labels: np.ndarray = column_or_1d(as_host(y), warn=True)
@@ -184,7 +194,8 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         counts = left_out.weights
         scores, truth = left_out.T - left_out.residuals, left_out.T.argmax(axis=1)
         if codes is not None:
-            scores = self._scores_by_groups(X, labels, weights, codes[used], checkpoint)
+            codes = codes[used]
+            scores = self._scores_by_groups(X, labels, weights, codes, left_out, checkpoint)
             truth, self.left_out_ = targets.columns.argmax(axis=1), used
             counts = np.ones(len(truth)) if weights is None else weights
         self.temperature_, self.bias_ = calibrated(scores, truth, counts)
@@ -221,7 +232,13 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         own = pts.row_weights(sample_weight, len(labels))
         return of_class if own is None else of_class * own
 
-    def _scores_by_groups(self, X, labels, weights, codes, checkpoint):
+    def _targets_like(self, model, y, weights):
+        targets = Targets.of(y, "classification", weights)
+        assert targets.classes is not None
+        self.classes_ = targets.classes
+        return targets
+
+    def _scores_by_groups(self, X, labels, weights, codes, left_out, checkpoint):
         """Scores of all rows, each by a model that has not seen its group."""
         self._forget_uncertainty()
         scores = np.full((len(labels), len(self.classes_)), np.nan)
@@ -229,7 +246,8 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         def ask(model, rows):
             return model.classes_, as_numpy(model.raw_scores(rows))
 
-        for new, (classes, found) in refits(self, X, labels, weights, codes, ask, checkpoint):
+        fitted = partial(self._fitted_like, self, left_out, checkpoint)
+        for new, (classes, found) in refits(fitted, X, labels, weights, codes, ask):
             scores[np.ix_(new, np.searchsorted(self.classes_, classes))] = found
         self.validation_ = told(codes)
         # A class that a fold has not seen is as unlikely as any.

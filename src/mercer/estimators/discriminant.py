@@ -10,11 +10,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine import as_numpy, check_one_of, is_count, is_number, is_single, on_device_of, require
+from ..engine import as_numpy, check_one_of, is_count, is_number, itemsize, on_device_of, require
 from ..expansion import Expansion, RKHSFunction
 from ..kernels import Data, Input, KernelLike
 from ..kernels import points as pts
-from ..rows import Column, Workers, in_pieces, refuse_stream
+from ..rows import Column, in_pieces, refuse_stream
 from ..solve import CannotSolve, Fisher, RidgeProblem, Shrinkage, solve_ridge
 from .base import all_or_nothing, on_fitted, to_namespace_of
 from .class_scores import ClassScores
@@ -62,8 +62,11 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
     Attributes
     ----------
     classes_ : array of the labels
+        Sorted.
     priors_ : array of shape (n_classes,)
+        Probabilities of the classes that were used.
     form_ : "primal" or "iterative"
+        The form that was used.
     kernel_map_ : KernelMap, primal form
         Centred, whatever the map given as `kernel` says.
     shrinkage_ : float
@@ -76,7 +79,9 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
     scalings_ : array of shape (rank, n_components), primal form
         The axes; within classes, scores along them have variance one.
     explained_variance_ratio_ : array of shape (n_components,)
+        Share of each axis in the variance between classes.
     coef_, intercept_ : the linear decision function of the coordinates, primal form
+        Present in the primal form only.
     projection_, decision_ : LinearOnMap, or Expansion in the iterative form
         The functions from points to scores, and to decision values.
     n_iter_, converged_, history_, n_rows_for_shrinkage_ : iterative form
@@ -154,7 +159,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
             targets="labels",
             why="form='iterative'" if iterative else None,
             resources=resources,
-            workers=Workers.of if iterative else None,
+            workers=iterative,
         )
         share = None if self.shrinkage == "auto" else float(self.shrinkage)
         problem = RidgeProblem(
@@ -205,7 +210,8 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         if self.shrinkage_ == 0 and rank > spread.n - len(self.classes_):
             raise self._singular(spread.n, rank)
         self.kernel_map_ = self._new_map(center=True)
-        keep_fit(self.kernel_map_, fit, self)
+        problem.training.keep_names(self.kernel_map_)
+        keep_fit(self.kernel_map_, fit)
         self.means_ = (spread.cross / spread.target[None, :]).T + spread.mean[None, :]
         self._keep(solution, Fisher.of_solution(solution, problem, spread), self._n_axes(rank))
         self.scalings_ = self.projection_.coef
@@ -256,7 +262,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         points = self._points(X)
         scores = self.projection_(points)
         # Coefficients on all rows are in double precision, whatever the data.
-        return as_points(scores, points) if is_single(points) else scores
+        return as_points(scores, points) if itemsize(points) == 4 else scores
 
     @on_fitted
     def decision_function(self, X: Data) -> np.ndarray:

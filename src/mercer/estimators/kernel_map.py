@@ -10,13 +10,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine import Resources, budget, namespace, on_device_of
+from ..engine import Resources, namespace, on_device_of
 from ..expansion import RKHSFunction
 from ..feature_map import FeatureMap
 from ..fit import MapFit, SpaceStatistic, Statistic, extend_map, first_map, fit_map
 from ..kernels import Data, Input, KernelLike, RandomState, as_kernel
 from ..kernels import points as pts
-from ..rows import Training, in_pieces, lazily, read, read_whole, refuse_stream, take_input_names
+from ..rows import Training, in_pieces, lazily, read, read_whole, refuse_stream
 from ..space import MapOptions
 from .base import KernelEstimator, all_or_nothing, all_or_nothing_more, with_resources
 from .preimages import PreimageData, has_points, preimage, preimage_data, preimage_data_of_map
@@ -102,7 +102,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     rank_ : int
         Dimension of the map.
     landmarks_ : the points that the map compares new ones with (None for "closed")
+        The pivots; all training points where the rank is full.
     landmark_indices_ : ndarray of their positions in the training data
+        One per landmark.
     max_residual_ : float
         Largest rho^2(x) over the training points.
     mean_ : ndarray or None
@@ -209,14 +211,13 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """
         _check_options(self)
         if hasattr(self, "map_"):
-            limit = budget(self.memory_limit)
-            X, _, _ = read_whole("partial_fit", X, None, None, limit, needs_y=False)
+            X, _, _ = read_whole("partial_fit", X, None, None, needs_y=False)
             points = self._points(X)
             before = MapFit(self.map_, self.n_samples_seen_, self.max_residual_)
         else:
             training = read_rows(self, X, why="partial_fit")
             points, before = training.points, first_map(training)
-        keep_fit(self, extend_map(before, points, map_options(self)), self)
+        keep_fit(self, extend_map(before, points, map_options(self)))
         self.__dict__.pop("preimage_ridge_", None)  # it knows the old landmarks only
         return self
 
@@ -259,11 +260,12 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     ) -> np.ndarray:
         """Bound the error |k(x, y) - phi(x) . phi(y)| of every pair, rounding included.
 
-        Holds for any points, training or not (space/certificate.py has the argument), where the
-        kernel is valid. With ``kernel_.is_proven`` that follows from its construction; else it was
-        tested on the training rows, and is on these: a residual below zero raises NotPSDError. For
-        a centred map the bound is that of the centred kernel. A precomputed kernel needs `diag`
-        (and `diag_Y`), the k(x, x).
+        The pairs are those of X and Y (None: X again). The bound holds for any points, training or
+        not (space/certificate.py has the argument), where the kernel is valid. With
+        ``kernel_.is_proven`` that follows from its construction; else it was tested on the training
+        rows, and is on these: a residual below zero raises NotPSDError. For a centred map the bound
+        is that of the centred kernel. A precomputed kernel needs `diag` (and `diag_Y`), the
+        k(x, x).
 
         Between two new points the bound is rho(x) rho(y), which says little where the kernel is
         rough and the points are far from all landmarks. Where k(x, y) can be evaluated, the error
@@ -304,8 +306,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     ) -> np.ndarray:
         """Measure distances in feature space, sqrt(k(x,x) + k(y,y) - 2 k(x,y)): [EXACT] (26).
 
-        With ``residual=False``: distances between the coordinates alone. A precomputed kernel does
-        not know k(x, y) of two new points; there the coordinates stand in for it.
+        Between the rows of X and those of Y (None: those of X again). With ``residual=False``:
+        distances between the coordinates alone. A precomputed kernel does not know k(x, y) of two
+        new points: the coordinates stand in for it, and `diag` has the k(x, x).
         """
         return self._checked_map().distances(*self._pair(X, Y), residual=residual, diag=diag)
 
@@ -411,14 +414,15 @@ def fit_rows(
     Methods use it to get the coordinates of the training rows, or sums over them.
     """
     fit = fit_map(training, map_options(kernel_map), sums)
-    keep_fit(kernel_map, fit, training.learner)
+    training.keep_names(kernel_map)
+    keep_fit(kernel_map, fit)
     return fit
 
 
 def resources_of(given: KernelMap | None, memory_limit: Any = None) -> Resources:
     """Those of a map that was given as kernel; a limit of the estimator's own comes first."""
     if memory_limit is not None:
-        budget(memory_limit)  # refuses what makes no sense
+        Resources(memory_limit).limit()  # refuses what makes no sense
     if given is None:
         return Resources(memory_limit)
     seed = None
@@ -428,9 +432,8 @@ def resources_of(given: KernelMap | None, memory_limit: Any = None) -> Resources
     return own if memory_limit is None else replace(own, memory_limit=memory_limit)
 
 
-def keep_fit(kernel_map: KernelMap, fit: MapFit, names: KernelEstimator) -> None:
-    """Public attributes that follow from a fit, and names of columns that another one knows."""
-    take_input_names(kernel_map, names)
+def keep_fit(kernel_map: KernelMap, fit: MapFit) -> None:
+    """Public attributes that follow from a fit."""
     kernel_map.map_, space = fit.map, fit.map.space
     kernel_map.kernel_, kernel_map.rank_ = space.kernel, space.rank
     kernel_map.n_samples_seen_, kernel_map.max_residual_ = fit.n, fit.max_residual

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
-from ..engine import budget, is_numpy, matrix_bytes, tiles
+from ..engine import Resources, is_numpy, matrix_bytes, tiles
 from ..expansion import Expansion
 from ..kernels import points as pts
 from ..rows import Training
@@ -43,7 +43,7 @@ def machine_of(model: Any, training: Training) -> Any:
     if named is None:
         own = kernel.explicit_dim(points.shape[1])
         few = own is not None and own <= FEW_COORDINATES
-        if few or matrix_bytes(len(points), COPIES) > budget(None):
+        if few or matrix_bytes(len(points), COPIES) > Resources().limit():
             return None
     return clone(model.estimator).set_params(**named or {"kernel": "precomputed"})
 

@@ -132,7 +132,9 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     Attributes
     ----------
     kernel_map_ : KernelMap
+        The fitted map.
     estimator_ : the estimator, fitted on coordinates
+        A clone; the estimator that was passed is left as it is.
     dual_coef_ : array
         Of a linear estimator: its coef_ on the landmarks of the map instead of the coordinates,
         row by row. Of an SVC: its own dual variables.
@@ -298,7 +300,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     @available_if(lambda self: _inner_has("inverse_transform")(self) and has_points(self))
     def inverse_transform(self, Z: ArrayLike) -> np.ndarray:
-        """Back to coordinates by the estimator, and to inputs by the map's pre-images."""
+        """From outputs Z to coordinates by the estimator, and to inputs by the map's pre-images."""
         check_is_fitted(self)
         return self.kernel_map_.inverse_transform(self.estimator_.inverse_transform(Z))
 

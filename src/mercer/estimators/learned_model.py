@@ -1,7 +1,7 @@
 """The base of KernelRegressor and KernelClassifier: a table in, a learned kernel, one exact fit."""
 
 import warnings
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..engine import (
     Resources,
     as_numpy,
-    budget,
     coordinates_bytes,
     current,
     is_array,
@@ -26,7 +25,6 @@ from ..engine import (
     tiles,
     using,
 )
-from ..expansion import Expansion
 from ..kernels import Kernel, Matern
 from ..kernels import points as pts
 from ..learn import (
@@ -55,11 +53,13 @@ from ..tables import (
     given,
 )
 from .searched import check_checkpoint, keep, key_of, recall
-from .stack import linear_part, logistic_part, out_of_fold, weighed
+from .stack import linear_part, logistic_part, out_of_fold, weighed, with_importances
 from .trees import MOST_BOOSTED, grow_trees, trees_bytes
 
-# Parts of the stack.
-KERNEL, LINEAR, TREES = "learned kernel", "linear", "trees"
+# Parts of the stack. Trees are boosted for numbers and a forest for classes; where classes are few
+# and rows are many, boosted trees join as well.
+KERNEL, LINEAR, TREES, BOOSTED = "learned kernel", "linear", "trees", "boosted trees"
+FEW_CLASSES, MANY_ROWS = 5, 500
 # Rows from which on a linear model is tried, and trees.
 FEW_ROWS, LEAST_ROWS = 20, 50
 # A kernel whose large errors, left out, are so many times those of the folds judges itself.
@@ -86,6 +86,10 @@ MOST_LEVELS = 64
 MOST_FULL = 500
 
 
+# From rows to a part of the stack and the shares of the columns in it, not scaled.
+Learner = Callable[[Observations], tuple[Any, np.ndarray]]
+
+
 @dataclass(frozen=True)
 class JudgedRows:
     """Some training rows, each predicted without itself.
@@ -94,12 +98,16 @@ class JudgedRows:
     residuals : T - prediction
     variances : of the predictions, not calibrated
     weights : how much each row counts
+    learners : how the parts beside the kernel are learned from other rows
+    signal : variance of each target's function, in units of k(x, x); None through landmarks
     """
 
     T: np.ndarray
     residuals: np.ndarray
     variances: np.ndarray
     weights: np.ndarray
+    learners: dict[str, Learner]
+    signal: np.ndarray | None
 
 
 class LearnedModel(BaseEstimator):
@@ -108,6 +116,12 @@ class LearnedModel(BaseEstimator):
     _task = "regression"
     encoder_: TableEncoder | None
     _log_loss: Any  # of scores, where there are classes
+    intercept_: Any
+    dual_coef_: Any
+    error_norms_: Any
+    others_: list[Any]  # expansions and trees beside the kernel
+    stack_: dict[str, float]
+    _shares: np.ndarray
 
     def __init__(
         self,
@@ -137,8 +151,7 @@ class LearnedModel(BaseEstimator):
     def _gathered(self, X, y, sample_weight):
         """Rows, targets and weights of a stream or a Dask collection in memory: all are needed."""
         gathers, name = in_pieces(X), type(self).__name__
-        name, limit = type(self).__name__, budget(self.memory_limit)
-        X, y, sample_weight = read_whole(name, X, y, sample_weight, limit)
+        X, y, sample_weight = read_whole(name, X, y, sample_weight)
         if gathers and X.shape[0] > gather.SAMPLE:
             size = readable(coordinates_bytes(X.shape[0], X.shape[1]))
             warnings.warn(
@@ -222,18 +235,7 @@ class LearnedModel(BaseEstimator):
             kept = known.kept_
             rows, self.learn_report_ = self._keeping(rows, chosen), known.learn_report_
             folds = self._folds(rows, targets)
-        self.kernel_ = self.learn_report_.kernel.bind(rows.X)
-        solution = self._solved(rows, not targets.constant, rng)
-        function = solution.expansion
-        self.points_, self.dual_coef_, self.intercept_ = function.S, function.W, function.b
-        self.alpha_ = float(solution.alphas[0])
-        self.solver_, self.exact_ = solution.solver, solution.solver != "landmarks"
-        norms = solution.error_norms
-        self.error_norms_ = None if norms is None else as_numpy(norms) * targets.scale
-        self._offset, self._scale = targets.offset, targets.scale
-        self.stack_ = {KERNEL: 1.0}
-        self.others_: list[Any] = []  # expansions and trees beside the kernel
-        self._shares = self.learn_report_.importances
+        solution = self._solved(rows, targets, rng)
         chosen_rows = kept if len(kept) else folds.judged(rng)
         if solution.solver == "iterative":
             chosen_rows = chosen_rows[:: max(1, len(chosen_rows) // JUDGED_BY_NEIGHBOURS)]
@@ -278,19 +280,21 @@ class LearnedModel(BaseEstimator):
                 self.validation_, errors = "leave-one-out", own
         if together:
             self.validation_ += ", copies of a row together"
+        learners: dict[str, Learner] = {}
         joins = self.stack and self.kernel is None and not targets.constant
         if joins and rows.n >= FEW_ROWS:
             unseen_X = rows.X
             if unseen_Z is not None:
                 unseen_X = np.empty(rows.X.shape)
                 unseen_X[rows.group] = unseen_Z[:, chosen]
-            errors = self._stacked(
+            errors, learners = self._stacked(
                 rows, targets, unseen_X, chosen_rows, left_out, (T, errors, place, weights)
             )
-        return JudgedRows(T, errors, as_numpy(variances)[place], weights)
+        signal = _signal(rows, solution)
+        return JudgedRows(T, errors, as_numpy(variances)[place], weights, learners, signal)
 
     def _stacked(self, rows, targets, unseen_X, chosen, left_out, main):
-        """Errors of the stack: kernel, linear model and trees with the weights of other rows.
+        """Errors of the stack, with the weights of other rows, and how its parts are learned.
 
         unseen_X : the rows with effects of categories that do not know their own targets
         """
@@ -299,17 +303,20 @@ class LearnedModel(BaseEstimator):
         known = np.bincount(place, (errors**2).sum(axis=1)) / np.bincount(place)
         asked = (rows, unseen_X, chosen, known)
         on_host = is_numpy(X) and X.shape[1] <= MOST_FULL
-        solution, linear, slopes = linear_part(rows)
+        solution, linear, _ = linear_part(rows)
         models = {KERNEL: T - errors, LINEAR: T - left_out(solution, linear)}
-        learners: dict[str, Any] = {LINEAR: lambda *_: linear}
-        forest = classes or T.shape[1] > MOST_BOOSTED
-        needed = trees_bytes(rows.n, X.shape[1], T.shape[1], forest=forest)
-        if on_host and rows.n >= LEAST_ROWS and needed <= current().limit(X):
-            grow = partial(grow_trees, forest=forest)
-            if (found := out_of_fold(*asked, grow)) is not None:
-                models[TREES], learners[TREES] = found[place], grow
+        learners: dict[str, Learner] = {LINEAR: lambda rows: linear_part(rows)[1:]}
+        kinds = {TREES: classes or T.shape[1] > MOST_BOOSTED}
+        if classes and T.shape[1] <= FEW_CLASSES and rows.n >= MANY_ROWS:
+            kinds[BOOSTED] = False
+        for name, forest in kinds.items():
+            needed = trees_bytes(rows.n, X.shape[1], T.shape[1], forest=forest)
+            if on_host and rows.n >= LEAST_ROWS and needed <= current().limit(X):
+                grow = partial(grow_trees, forest=forest)
+                if (found := out_of_fold(*asked, grow)) is not None:
+                    models[name], learners[name] = found[place], with_importances(grow)
         if not all(np.isfinite(values).all() for values in models.values()):
-            return errors
+            return errors, {}
         # Copies of a row count as one row of their weight, however they are written.
         total = np.bincount(place, weights)
         centre = np.average(T, axis=0, weights=weights)
@@ -329,24 +336,28 @@ class LearnedModel(BaseEstimator):
             # Squares prefer probabilities to scores; the likelihood, after calibration, does not.
             other = combined(models | {LINEAR: logistic[1][place]})
             if self._log_loss(other[1], T, weights) < self._log_loss(predicted, T, weights):
-                (w, predicted), learners[LINEAR] = other, logistic[0]
+                (w, predicted), learners[LINEAR] = other, with_importances(logistic[0])
         if not w.any():  # nothing is known of these rows, and `fit` says so
-            return errors
-        self.stack_ = {name: float(c) for name, c in zip(models, w) if c > 0}
+            return errors, {}
+        of_parts = {name: float(c) for name, c in zip(models, w) if c > 0}
+        self._join(rows, targets, of_parts, learners)
+        return T - predicted, learners
+
+    def _join(self, rows, targets, weights, learners):
+        """The stack with these weights of its parts."""
+        own, total = weights.get(KERNEL, 0.0), sum(weights.values())
         mean = np.average(targets.columns, axis=0, weights=targets.weights)
-        self.intercept_ = self.intercept_ * w[0] + on_device_of((1 - w.sum()) * mean, rows.X)
-        self.dual_coef_ = self.dual_coef_ * w[0]
+        self.intercept_ = self.intercept_ * own + on_device_of((1 - total) * mean, rows.X)
+        self.dual_coef_ = self.dual_coef_ * own
         if self.error_norms_ is not None:
-            self.error_norms_ = self.error_norms_ * w[0]
-        parts, shares = [], w[0] * self._shares
+            self.error_norms_ = self.error_norms_ * own
+        self.stack_, self.others_, shares = weights, [], own * self._shares
         for name, learn in learners.items():
-            if weight := self.stack_.get(name):
-                part = learn(X, as_numpy(rows.T), rows.weights)
-                own = slopes if isinstance(part, Expansion) else part.importances
-                shares = shares + weight * own / (own.sum() or 1.0)
-                parts.append(part * weight)
-        self.others_, self._shares = parts, shares / w.sum()
-        return T - predicted
+            if weight := weights.get(name):
+                part, of_columns = learn(rows)
+                shares = shares + weight * of_columns / (of_columns.sum() or 1.0)
+                self.others_.append(part * weight)
+        self._shares = shares / total
 
     def _function(self, Z):
         """f, on the scale of the columns that were fitted."""
@@ -355,11 +366,83 @@ class LearnedModel(BaseEstimator):
             f = tiles.multiply(self.kernel_, Z, self.points_, self.dual_coef_) + f
         return sum((part(Z) for part in self.others_), f)
 
-    def _solved(self, rows, choose, rng) -> RidgeSolution:
+    def _solved(self, rows, targets, rng) -> RidgeSolution:
         """Ridge with an intercept on all rows, exactly wherever that is possible."""
+        self.kernel_ = self.learn_report_.kernel.bind(rows.X)
         with using(seed=int(rng.integers(2**31))):
-            problem = _last_problem(rows, self.kernel_, self.learn_report_.alpha, choose)
-            return solve_ridge(problem, self.solver)
+            alpha, choose = self.learn_report_.alpha, not targets.constant
+            solution = solve_ridge(_last_problem(rows, self.kernel_, alpha, choose), self.solver)
+        function = solution.expansion
+        self.points_, self.dual_coef_, self.intercept_ = function.S, function.W, function.b
+        self.alpha_ = float(solution.alphas[0])
+        self.solver_, self.exact_ = solution.solver, solution.solver != "landmarks"
+        norms = solution.error_norms
+        self.error_norms_ = None if norms is None else as_numpy(norms) * targets.scale
+        self._offset, self._scale = targets.offset, targets.scale
+        self.stack_ = {KERNEL: 1.0}
+        self.others_ = []
+        self._shares = self.learn_report_.importances
+        return solution
+
+    def _targets_like(self, model, y, weights) -> Targets:
+        """The targets of a fit that takes over what another model chose."""
+        raise NotImplementedError
+
+    def _intervals_like(self, model, judged, signal) -> None:
+        """Take over how wide another model's intervals are, where there are any."""
+
+    @classmethod
+    def _fitted_like(cls, model, judged, checkpoint, X, y, weights) -> Any:
+        """A model with what another one chose: columns, metric, family, weights of the stack.
+
+        The rest, the kernel above all, is learned from these rows; errors are for others to judge.
+        `judged` is what the fit of that model returned.
+        """
+        self = clone(model).set_params(verbose=False)
+        if "class_weight" in self.get_params(deep=False):
+            self.set_params(class_weight=None)  # the weights of rows hold them already
+        targets = self._targets_like(model, y, weights)
+        with using(Resources.of(self)):
+            Z = self._encoded(X, targets)
+            self.__dict__.pop("_means_without_", None)
+            with using(beside_table(Z.shape[0], Z.shape[1] + targets.columns.shape[1])):
+                rng, together = as_generator(self.random_state), model.copied_rows_ > 0
+                learning = rng.spawn(1)[0]
+                key = "" if checkpoint is None else key_of(self, Z, targets.columns, weights, None)
+                rows = Observations.of(Z, targets.columns, targets.weights, together=together)
+                rows = self._keeping(rows, self._columns_like(model, Z.shape[1]))
+                if (known := recall(checkpoint, key)) is None:
+                    self.learn_report_ = learn_from(
+                        rows,
+                        targets,
+                        self.kernel,
+                        metric=model.metric_,
+                        max_landmarks=self.max_landmarks,
+                        n_rounds=self.n_rounds,
+                        rng=learning,
+                        quick=True,
+                        family=None if self.kernel is not None else model.learn_report_.family,
+                    )
+                    keep(checkpoint, key, self, learn_report_=self.learn_report_)
+                else:
+                    self.learn_report_ = known.learn_report_
+                solution = self._solved(rows, targets, rng)
+                self._keep_uncertainty(rows, solution, rng)
+                self._join(rows, targets, model.stack_, judged.learners)
+                self._intervals_like(model, judged, _signal(rows, solution))
+        return self
+
+    def _columns_like(self, model, width):
+        """The columns of the kinds that another model kept."""
+        if self.encoder_ is None:
+            return np.arange(width)
+        left = [
+            outputs
+            for name in ("rank_outputs_", "level_outputs_", "text_outputs_")
+            if len(outputs := getattr(self.encoder_, name))
+            and not len(getattr(model.encoder_, name))
+        ]
+        return np.setdiff1d(np.arange(width), np.concatenate([np.empty(0, dtype=int), *left]))
 
     def __plan__(self, n: int) -> Plan:
         """The ways of the last fit of n rows, with a usual kernel in place of the learned one."""
@@ -631,6 +714,13 @@ def _last_problem(rows, kernel, alpha, choose):
     patience = PATIENCE["cpu" if is_cpu(rows.X) else "device"]
     accuracy = {"tol": TOL, "digits": DIGITS, "max_iter": MAX_ITER, "exact": False}
     return rows.problem(kernel, alpha, choose=choose, patience=patience, **accuracy)
+
+
+def _signal(rows, solution):
+    """t'(K + alpha I)^-1 t / n, the most likely scale of the kernel."""
+    if solution.dual is None:
+        return None
+    return np.mean(as_numpy(rows.T) * as_numpy(solution.dual), axis=0)
 
 
 def _large(errors):

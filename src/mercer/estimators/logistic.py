@@ -9,7 +9,7 @@ from ..engine import namespace, on_device_of
 from ..expansion import Expansion
 from ..kernels import Data, KernelLike, Precomputed
 from ..rows import Training
-from ..solve import LogisticProblem, Workspace, double_like, solve_logistic
+from ..solve import LogisticProblem
 from .base import on_fitted
 from .certified import CertifiedClassifier, WeightedRows, gram_of
 from .class_scores import ClassScores
@@ -49,23 +49,30 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
     Attributes
     ----------
     classes_ : array of the labels
+        Sorted.
     C_ : float
+        The C that was used.
     solver_ : "dual", "primal", "iterative" or "fourier"
         What solved Newton's steps: the cheapest, as :func:`mercer.plan` says. Steps of more than
         two classes are "iterative" or "fourier".
     dual_coef_ : array of shape (n_functions, n_samples)
         C_i (y_i - p_i): one coefficient per row and function.
     intercept_ : array of shape (n_functions,)
+        The constant of each function.
     gap_ : float
         P - D, at most.
     error_norms_, intercept_errors_ : ndarray of shape (n_functions,)
         |f(z) - f*(z)| <= sqrt(k(z, z)) error_norms_ for every z, and |b - b*| at most.
     converged_ : bool
+        Whether the certified error has reached `tol`.
     n_iter_ : int
         Newton steps.
     decision_ : Expansion, or LinearOnMap where a map is used
+        The functions from points to decision values.
     function_ : RKHSFunction, or a list of one for each class where there are more than two
+        The same as sums of kernels, intercepts included.
     kernel_map_, coef_ : where a map is used
+        The fitted map, and the weights on its coordinates.
     cv_losses_ : ndarray, for C="auto"
         Log loss of each candidate at rows left out.
 
@@ -103,8 +110,8 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
 
     def _solve(self, rows: WeightedRows) -> None:
         problem = self._problem(rows, self.C_)
-        space = Workspace(problem)
-        found = solve_logistic(problem, self.tol, space)
+        space = problem.workspace()
+        found = problem.solve(self.tol, space)
         self.solver_ = space.form
         q, self.n_iter_ = found.A.shape[1], found.n_iter
         factor = 1.0 if q == 1 else 2**0.5 * (q - 1)
@@ -113,7 +120,7 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
         self.gap_ = float(self.gap_[0])
         self.error_norms_ = np.full(q, self.error_norms_[0])
         self.intercept_errors_ = np.full(q, self.intercept_errors_[0])
-        A = on_device_of(found.A, double_like(rows.points))
+        A = on_device_of(found.A, rows.points, dtype=float)
         b = on_device_of(found.b, A)
         self.intercept_ = b
         full = np.zeros((self.n_rows_, q))
@@ -155,8 +162,8 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
         space = found = None
         for C in CANDIDATES:
             problem = self._problem(rows, C)
-            space = space or Workspace(problem)
-            found = solve_logistic(problem, 1e-4, space, found)
+            space = space or problem.workspace()
+            found = problem.solve(1e-4, space, found)
             values = space.left_out(problem, found)
             losses.append(rows.weights @ np.logaddexp(0.0, -y * values))
         return np.array(losses)
@@ -176,8 +183,8 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
             space = found = None
             for i, C in enumerate(CANDIDATES):
                 problem = self._problem(part, C)
-                space = space or Workspace(problem)
-                found = solve_logistic(problem, 1e-3, space, found)
+                space = space or problem.workspace()
+                found = problem.solve(1e-3, space, found)
                 E = K[np.ix_(test, train)] @ found.A + found.b
                 E = E - E.max(axis=1, keepdims=True)
                 own = E[np.arange(len(test)), rows.codes[test]]
@@ -194,7 +201,10 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
 
     @on_fitted
     def certain(self, X: Data, *, diag: np.ndarray | None = None) -> np.ndarray:
-        """Rows whose most probable class provably is that of the exact solution."""
+        """Rows whose most probable class provably is that of the exact solution.
+
+        A precomputed kernel needs `diag`, the k(x, x).
+        """
         values, bounds = self._functions(X), self._bounds(X, diag)
         xp = namespace(values)
         if values.shape[1] == 1:

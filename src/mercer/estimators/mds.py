@@ -61,6 +61,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
+        The places of the training points, centred.
     eigenvalues_ : ndarray of shape (n_components,)
         Of B (after correction): squared lengths of the embedding's columns.
     negative_eigenvalues_ : ndarray

@@ -17,7 +17,7 @@ from ..engine import (
     eps_of,
     is_count,
     is_number,
-    is_single,
+    itemsize,
     namespace,
     on_device_of,
     positive_part,
@@ -28,7 +28,7 @@ from ..feature_map import LinearOnMap
 from ..fit import Statistic
 from ..kernels import KernelLike, NotPSDError, RandomState
 from ..rows import Spread
-from ..space import all_eigenpairs, leading_eigenpairs, signs
+from ..space import Eigenpairs, signs
 from .kernel_map import KernelMap, fit_rows
 from .map_method import Projection
 from .preimages import PreimageData, on_scores, preimage_data, preimage_data_of_scores
@@ -121,10 +121,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
     eigenvectors_ : ndarray of shape (n_samples, n_components)
         Of unit length; scores of the training points are eigenvectors_ * sqrt(eigenvalues_).
     explained_variance_ratio_ : ndarray of shape (n_components,)
+        Share of each component in the whole variance.
     n_components_ : int
+        How many components were kept.
     kernel_ : Kernel
         The kernel with data-dependent parameters turned into numbers.
     X_fit_ : the training points (not kept for Gram matrices, nor where a KernelMap was given)
+        What new points are compared with.
     kernel_map_ : KernelMap
         Where coordinates were used.
     mean_ : array of shape (rank,)
@@ -261,7 +264,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
             pairs = self._leading(kernel, points)
         else:
             k = int(self.n_components) if isinstance(self.n_components, numbers.Integral) else None
-            pairs = all_eigenpairs(kernel, points, k)
+            pairs = Eigenpairs.dense(kernel, points, k)
         xp, row_means = namespace(pairs.values), pairs.row_means
         total = float(xp.sum(diagonal) - xp.sum(row_means))  # the trace of H K H
         scale, k = self._scale(pairs.values), self._count(pairs.values, total)
@@ -284,7 +287,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         tol, seed = max(1e-7, 64 * eps_of(tiles.allocate(points, (1, 1)))), 0
         if self.random_state is not None:
             seed = check_random_state(self.random_state).randint(2**31 - 1)
-        pairs = leading_eigenpairs(kernel, points, k, tol=tol, random_state=seed)
+        pairs = Eigenpairs.leading(kernel, points, k, tol=tol, random_state=seed)
         size = max(self._scale(pairs.values), float(np.finfo(float).tiny))
         worst = max(as_numpy(pairs.residuals).tolist(), default=0.0) / size
         if worst > 1.01 * tol:
@@ -318,7 +321,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         Rounding is relative to the largest eigenvalue, and to the largest k(x, x): centring cannot
         keep more digits than the kernel has.
         """
-        xp, single = namespace(values), is_single(values)
+        xp, single = namespace(values), itemsize(values) == 4
         ratio = 2e-7 if single else 1e-12  # scikit-learn's
         zero = max(ratio * scale, 4 * n**0.5 * eps_of(values) * max(scale, largest))
         if kernel is not None and not kernel.is_proven and values.shape[0]:

@@ -20,7 +20,7 @@ from ..engine import (
     row_norms,
 )
 from ..kernels import KernelLike, RandomState
-from ..rows import Moments
+from ..rows import Spread
 from ..space import signs
 from .kernel_map import KernelMap
 from .map_method import Projection
@@ -70,6 +70,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
     projection_ : LinearOnMap
         The function from points to scores.
     kernel_map_ : KernelMap
+        The fitted map.
     kernel_ : Kernel
         The kernel with data-dependent parameters turned into numbers.
 
@@ -145,7 +146,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
         """Columns w, one after the other on what the earlier ones have left."""
         xp, rest = namespace(Y), Y
         random = check_random_state(self.random_state)
-        principal = eigh(Moments.of(Y).scatter())[1]
+        principal = eigh(Spread.of(Y).scatter)[1]
         total, found, paths = float(xp.sum(row_norms(Y, xp))), [], []
         floor = (4 * Y.shape[0] * eps_of(Y)) ** 2 * total
         wanted = min(self.n_components, Y.shape[0])

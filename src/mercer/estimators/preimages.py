@@ -33,7 +33,7 @@ from ..engine import (
 from ..feature_map import FeatureMap
 from ..kernels import RBF, Kernel, Scaled
 from ..rows import HeldRows, Training
-from ..solve import Given, RidgeProblem, ridge_on_coordinates, solve_ridge
+from ..solve import Given, RidgeProblem, solve_ridge
 from ..space import Corrected
 from .base import kernel_of
 
@@ -223,7 +223,7 @@ def _learned(back, alpha):
     if back.ridge_kernel is None:
         unit = float(namespace(Z).mean(row_norms(Z, namespace(Z))))
         penalties = Given(np.full(T.shape[1], alpha * unit))
-        return ridge_on_coordinates(Z, T, penalties).prediction
+        return solve_ridge(RidgeProblem.on_coordinates(Z, T, penalties), "primal").prediction
     training = Training(back.ridge_kernel.bind_points(Z, None), HeldRows(Z), current())
     problem = RidgeProblem(training, T, Given(np.full(T.shape[1], alpha)))
     return solve_ridge(problem, "primal").expansion

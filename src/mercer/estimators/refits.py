@@ -1,10 +1,9 @@
 """Errors of rows whose whole group is left out: the model is fitted again without each fold."""
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
 from ..engine import as_host
@@ -27,32 +26,24 @@ def check_groups(groups: Any, n: int) -> np.ndarray:
 
 
 def refits(
-    model: Any,
+    fitted: Callable[[Any, np.ndarray, np.ndarray | None], Any],
     X: Any,
     y: np.ndarray,
     weights: np.ndarray | None,
     groups: np.ndarray,
     ask: Callable[[Any, Any], Any],
-    checkpoint: MutableMapping[str, Any] | None = None,
 ) -> Iterator[tuple[np.ndarray, Any]]:
     """(numbers of rows, what `ask` says of a model that has not seen them) for each fold of groups.
 
-    One model is held at a time, beside the one that is judged.
+    `fitted` makes a model of rows, targets and weights; one is held at a time.
     """
     n_folds = min(FOLDS, len(np.unique(groups)))
     for known, new in GroupKFold(n_folds).split(y, groups=groups):
-        again = clone(model).set_params(**_plain(model))
         own = None if weights is None else weights[known]
-        again.fit(rows_at(X, known), y[known], own, checkpoint=checkpoint)
+        again = fitted(rows_at(X, known), y[known], own)
         found = ask(again, rows_at(X, new))
         del again  # the next fit needs its memory
         yield new, found
-
-
-def _plain(model):
-    """Weights of rows hold those of their classes already."""
-    names = model.get_params(deep=False)
-    return {"verbose": False} | ({"class_weight": None} if "class_weight" in names else {})
 
 
 def told(groups: np.ndarray) -> str:

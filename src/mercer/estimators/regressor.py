@@ -2,6 +2,7 @@
 
 from collections.abc import MutableMapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..kernels import Input
 from ..kernels import points as pts
 from ..learn import Targets
 from ..rows import in_turn
-from ..tables import read_like, read_target
+from ..tables import WrittenTarget
 from .base import all_or_nothing, score_weights
 from .error_interval import rmse_interval
 from .learned_model import LearnedModel
@@ -113,7 +114,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         Lowest and highest prediction: zero where no target is negative, and half of the range of
         the targets beyond them where the kernel was chosen from the data.
     feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of each column of the table in the learned kernel; sums to one.
     encoder_ : TableEncoder
+        How the columns become numbers; ``encoder_.notes()`` says it in words.
     target_format_ : dict or None
         How texts in y ("1,5 EUR", "1:02:33") were read; None where y holds numbers.
     dual_coef_, points_, intercept_, others_ : the function, f(z) = k(z, points) dual_coef +
@@ -148,7 +151,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         repeated; other weights say how much a row counts. Rows of weight zero are not used.
 
         With `groups`, one value per row, errors and intervals are those of rows whose group the
-        model has not seen: it is fitted again without each of five folds of groups.
+        model has not seen: it is fitted again without each of five folds of groups, with the
+        columns, the family of kernels and the weights of the stack that all rows chose.
 
         `checkpoint` (``mercer.export.checkpoint.Checkpoint(folder)``, or any dict) keeps what the
         search for the kernel found: a fit of the same rows that was killed goes on from there.
@@ -171,7 +175,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         self.levels_, self.calibration_ = by_level(predicted, errors, deviations, counts)
         self.widening_ = np.ones(errors.shape[1])
         if codes is not None:
-            self._judge_by_groups(X, values, weights, used, codes[used], checkpoint)
+            self._judge_by_groups(X, values, weights, used, codes[used], left_out, checkpoint)
         place = np.searchsorted(used, self.left_out_)
         errors, T = self.leave_one_out_errors_ / targets.scale, targets.columns[place]
         counts = np.ones(len(place)) if weights is None else weights[place]
@@ -192,13 +196,23 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     def _read_targets(self, X, y):
         """(targets as floats, the texts that they were read from, or None)."""
         on_device = is_array(X) and not is_numpy(X)
-        written = None if on_device else read_target(self._new_encoder(), X, y)
+        written = None if on_device else WrittenTarget.of(self._new_encoder(), X, y)
         self.target_format_ = None if written is None else written.format
         if written is None:
             return _numbers(y), None
         return _numbers(written.values), written.texts
 
-    def _judge_by_groups(self, X, values, weights, used, codes, checkpoint):
+    def _targets_like(self, model, y, weights):
+        self._flat, self.limits_ = model.single_target_, self._limits(y.reshape(len(y), -1))
+        return Targets.of(y, "regression", weights)
+
+    def _intervals_like(self, model, judged, signal):
+        self.levels_, self.calibration_ = model.levels_, model.calibration_
+        if signal is not None and judged.signal is not None and np.all(judged.signal > 0):
+            # Deviations are in units of the kernel, whose scale each fit has for itself.
+            self.calibration_ = model.calibration_ * (signal / judged.signal)[:, None] ** 0.5
+
+    def _judge_by_groups(self, X, values, weights, used, codes, left_out, checkpoint):
         """Errors and intervals of rows whose group is left out."""
         self._forget_uncertainty()
         errors, std = np.empty((2, len(values), len(self.widening_)))
@@ -206,7 +220,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         def ask(model, rows):
             return model.predict(rows, return_std=True)
 
-        for new, found in refits(self, X, values, weights, codes, ask, checkpoint):
+        fitted = partial(self._fitted_like, self, left_out, checkpoint)
+        for new, found in refits(fitted, X, values, weights, codes, ask):
             predicted, std[new] = (np.reshape(as_numpy(a), (len(new), -1)) for a in found)
             errors[new] = values[new].reshape(len(new), -1) - predicted
         counts = np.ones(len(values)) if weights is None else weights
@@ -280,7 +295,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of the predictions."""
         weights = score_weights(sample_weight)
-        y = read_like(as_host(y), getattr(self, "target_format_", None))
+        y = WrittenTarget.read_like(as_host(y), getattr(self, "target_format_", None))
         return r2_score(y, as_numpy(self.predict(X)), sample_weight=weights)
 
 

@@ -13,7 +13,7 @@ from ..engine import as_host, as_numpy, check_one_of, namespace, positive_part
 from ..expansion import RKHSFunction
 from ..kernels import Data, Input, KernelLike
 from ..kernels import points as pts
-from ..rows import Training, Workers
+from ..rows import Training
 from ..solve import (
     Given,
     LeaveOneOut,
@@ -110,7 +110,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
             targets="numbers",
             why=f"form='{self.form}'" if self.form in ("iterative", "fourier") else None,
             resources=resources,
-            workers=Workers.of if self.form == "iterative" else None,
+            workers=self.form == "iterative",
         )
         problem = RidgeProblem(
             found,
@@ -144,7 +144,8 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         fit = solution.cached("fit", lambda: None)
         if fit is not None:
             self.kernel_map_ = self._new_map()
-            keep_fit(self.kernel_map_, fit, self)
+            found.keep_names(self.kernel_map_)
+            keep_fit(self.kernel_map_, fit)
         solution.forget()
         self.solution_, self.single_target_ = solution, found.single
         self.kernel_ = solution.kernel
@@ -289,6 +290,7 @@ class KernelRidge(RidgeEstimator):
     coef_ : array of shape (rank, n_targets)
         w on the coordinates; primal form.
     kernel_map_ : KernelMap, primal form
+        The fitted map.
     kernel_ : Kernel
         Bound to the training data.
     form_ : "primal", "dual", "iterative" or "fourier"
@@ -310,6 +312,7 @@ class KernelRidge(RidgeEstimator):
         the box of the training rows (and 5 % of their extent), and as the sum of kernels outside of
         it; ``prediction_.difference()`` bounds how far the two can be apart.
     function_ : RKHSFunction, or a list of one per target
+        The same as a sum of kernels, the intercept included.
 
     Examples
     --------

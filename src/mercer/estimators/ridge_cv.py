@@ -55,6 +55,7 @@ class KernelRidgeCV(RidgeEstimator):
     n_rows_for_alpha_ : int
         Rows whose leave-one-out errors chose alpha: all, but for "iterative" and "fourier".
     form_, kernel_map_, coef_, dual_coef_, function_ : as in KernelRidge
+        Fitted with the penalty that was chosen.
 
     Examples
     --------

@@ -2,7 +2,8 @@
 
 Each row is predicted by models that have not seen it (MATH.md section 13). With deviations from the
 mean, weights that sum to less than one pull predictions towards it: where no model knows anything,
-none of them counts.
+none of them counts. They never sum to more than one: a model that seems too cautious on few rows is
+so by chance, as a rule.
 """
 
 import warnings
@@ -130,6 +131,16 @@ def logistic_part(
     return None if best is None else best[1:]
 
 
+def with_importances(learn: Callable[..., Any]) -> Callable[[Observations], tuple[Any, np.ndarray]]:
+    """From rows to a function with importances, and these."""
+
+    def learned(rows):
+        part = learn(rows.X, as_numpy(rows.T), rows.weights)
+        return part, part.importances
+
+    return learned
+
+
 def out_of_fold(
     rows: Observations,
     unseen_X: np.ndarray,
@@ -162,11 +173,22 @@ def out_of_fold(
 
 
 def _non_negative(T, predicted, weights):
+    """Weights of at least LEAST, or zero, whose sum is at most one."""
     root = np.sqrt(weights)[:, None]
     A = (root * predicted).reshape(len(predicted), -1).T
-    w = nnls(A, (root * T).ravel())[0]
+    w = _on_simplex(A, (root * T).ravel())
     kept = w >= LEAST
-    if kept.all() or not kept.any():
-        return w * kept
-    w[kept] = nnls(A[:, kept], (root * T).ravel())[0]
+    if not kept.all() and kept.any():
+        w[kept] = _on_simplex(A[:, kept], (root * T).ravel())
     return np.where(kept, w, 0.0)
+
+
+def _on_simplex(A, t):
+    """min |A w - t| over w >= 0 with a sum of at most one."""
+    w = nnls(A, t)[0]
+    if w.sum() <= 1:
+        return w
+    # The sum is one then: one more equation, which counts far more than all others.
+    heavy = 1e6 * max(float(np.abs(A).max()), 1e-300) * len(A) ** 0.5
+    w = nnls(np.vstack([A, np.full(A.shape[1], heavy)]), np.append(t, heavy))[0]
+    return w / w.sum()

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from ..engine import (
+    MatrixProduct,
     MemoryLimitError,
     Resources,
     as_numpy,
@@ -22,7 +23,7 @@ from ..engine import (
 )
 from ..expansion import Expansion
 from ..kernels import Data, KernelLike, Precomputed
-from ..solve import MarginProblem, double_like, row_copies, solve_margin
+from ..solve import MarginProblem
 from .base import on_fitted
 from .certified import CertifiedClassifier, WeightedRows, gram_of
 from .kernel_map import KernelMap
@@ -66,23 +67,33 @@ class KernelSVC(CertifiedClassifier):
     Attributes
     ----------
     classes_ : array of the labels
+        Sorted.
     C_ : float
+        The C that was used.
     solver_ : "dual", "landmarks" or "map"
+        What solved the problem: see :func:`mercer.plan`.
     support_ : ndarray
         Rows with a coefficient, sorted by class.
     dual_coef_ : array of shape (n_classes - 1, n_support)
         Their signed coefficients, laid out as scikit-learn's SVC does.
     n_support_ : ndarray of shape (n_classes,)
+        How many support vectors each class has.
     intercept_ : array of shape (n_pairs,)
+        The constant of each function.
     gap_ : ndarray of shape (n_pairs,)
         P - D of every pair of classes, at most.
     error_norms_, intercept_errors_ : ndarray of shape (n_pairs,)
         |f(z) - f*(z)| <= sqrt(k(z, z)) error_norms_ for every z, and |b - b*| at most.
     converged_ : bool
+        Whether every gap has reached `tol`.
     n_iter_ : int
+        Steps of the solver: the most that any pair of classes needed.
     decision_ : Expansion, or LinearOnMap where a map is used
+        The functions from points to decision values, one for each pair of classes.
     function_ : RKHSFunction, or a list of one for each pair of classes
+        The same as sums of kernels, intercepts included.
     kernel_map_, coef_ : where a map is used
+        The fitted map, and the weights on its coordinates.
     cv_scores_ : ndarray, for C="auto"
         Accuracy of each candidate.
 
@@ -136,7 +147,7 @@ class KernelSVC(CertifiedClassifier):
 
     def _by_landmarks(self, training):
         limit = Resources.of(self).limit(training.points)
-        room = max(1, limit - row_copies(training.kernel, training.points))
+        room = max(1, limit - MatrixProduct.bytes_beside(training.kernel, training.points))
         given, self.kernel = (
             self.kernel,
             KernelMap(
@@ -157,17 +168,15 @@ class KernelSVC(CertifiedClassifier):
     def _room(self, rows):
         """Beside copies of the rows, which products with K make."""
         given = (rows.kernel, rows.points) if rows.fit is None else (self.kernel_, rows.fit.points)
-        return max(1, super()._room(rows) - row_copies(*given))
+        return max(1, super()._room(rows) - MatrixProduct.bytes_beside(*given))
 
     def _solve(self, rows: WeightedRows) -> None:
         given = self.__dict__.pop("_given", None)
         optional = self.solver == "auto" and rows.fit is None and given.kernel.layout.on_data
-        if optional and self._largest(rows).refusal():
-            rows = self._by_landmarks(given)
         try:
-            pairs, solutions = self._solutions(rows)
-        except MemoryLimitError:  # more support vectors than were predicted
-            if not optional or rows.fit is not None:
+            pairs, solutions = self._solutions(rows, optional)
+        except MemoryLimitError:  # predicted, or met
+            if not optional:
                 raise
             rows = self._by_landmarks(given)
             pairs, solutions = self._solutions(rows)
@@ -186,13 +195,13 @@ class KernelSVC(CertifiedClassifier):
         pairs = Pairs(rows, self.C_, len(self.classes_), self._room(rows))
         return pairs[max(range(len(pairs)), key=lambda j: len(pairs.rows_of(j)))]
 
-    def _solutions(self, rows):
+    def _solutions(self, rows, optional=False):
         """All pairs of classes solved, as many at a time as there are threads."""
         pairs = Pairs(rows, self.C_, len(self.classes_), self._room(rows), stored=True)
         threads = 1 if rows.kernel.runs_user_code else min(current().threads, len(pairs))
 
         def solved(j):
-            return pairs[j].solve(self.tol, on_map=rows.fit is not None)
+            return pairs[j].solve(self.tol, on_map=rows.fit is not None, optional=optional)
 
         if threads == 1:
             return pairs, [solved(j) for j in range(len(pairs))]
@@ -222,7 +231,7 @@ class KernelSVC(CertifiedClassifier):
         for j in range(C.shape[1]):
             C[pairs.rows_of(j), j] = self.C_ * rows.weights[pairs.rows_of(j)]
         self._keep_certificates(rows, [found.certificate for found in solutions], full, C)
-        W = on_device_of(full[used], double_like(rows.points))
+        W = on_device_of(full[used], rows.points, dtype=float)
         self.dual_coef_ = _laid_out(sign * W, rows.codes[used], pairs.classes)
         self.intercept_ = on_device_of(sign * b, W)
         self.n_iter_ = max(found.n_iter for found in solutions)
@@ -255,8 +264,7 @@ class KernelSVC(CertifiedClassifier):
                 values = np.zeros((len(test), len(start)))
                 pairs = Pairs(part, C, len(self.classes_), room)
                 for j in range(len(pairs)):
-                    p = pairs[j]
-                    found = solve_margin(p, max(self.tol, 1e-2), start[j])
+                    found = pairs[j].solve(max(self.tol, 1e-2), start[j])
                     start[j] = np.flatnonzero(found.c)
                     mine = train[pairs.rows_of(j)]
                     values[:, j] = K[np.ix_(test, mine)] @ found.c + found.b
@@ -299,7 +307,7 @@ class KernelSVC(CertifiedClassifier):
         """Rows whose predicted class provably is that of the exact machine.
 
         Two classes: |decision value| exceeds its bound. Several: the class wins however the pairs
-        vote whose sign is not certain.
+        vote whose sign is not certain. A precomputed kernel needs `diag`, the k(x, x).
         """
         values, bounds = self._functions(X), self._bounds(X, diag)
         sure = as_numpy(abs(values) > bounds)
@@ -334,7 +342,8 @@ class Pairs:
 
     def rows_of(self, j):
         first, second = self.classes[j]
-        return np.sort(np.concatenate([self._of_class[first], self._of_class[second]]))
+        both = np.concatenate([self._of_class[first], self._of_class[second]])
+        return np.sort(both, kind="stable")  # merges two sorted parts
 
     def __getitem__(self, j):
         rows, mine, limit = self.rows, self.rows_of(j), self.limit

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from .. import Kernel, TableEncoder
-from ..engine import as_host, budget, check_at_least, is_integer
+from ..engine import as_host, check_at_least, is_integer
 from ..kernels import Data, listed
 from ..kernels import points as pts
 from ..learn import Targets
@@ -90,7 +90,7 @@ class Explored:
         There is a note on every row that is left out.
         """
         X, y = pts.collected(X), pts.collected(y)
-        given, y, _ = read_whole("the comparison", X, y, None, budget(None), needs_y=False)
+        given, y, _ = read_whole("the comparison", X, y, None, needs_y=False)
         if target_name is None:
             target_name = getattr(y, "name", None)
         if target_name is not None and not isinstance(target_name, (str, int)):

@@ -20,7 +20,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.gaussian_process.kernels import Kernel as GaussianKernel
 from sklearn.preprocessing import StandardScaler
 
-from ..kernels import Kernel
+from .. import Kernel
 
 # (module, classes, the reason why any numbers will do)
 REASONS = (

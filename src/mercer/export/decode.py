@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import Kernel
+from .. import Kernel
 from . import registry
 from .allowed import NUMBERS_BY_NAME, PLAIN_TYPES, SETTINGS, SKLEARN, check_parts, slots_of
 from .encode import FUNCTION_TYPES, SCALAR_KINDS

@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from .. import Kernel
 from ..engine import as_numpy, is_array
-from ..kernels import Kernel
 from . import registry
 from .rebuilt import MAKERS, maker_of
 

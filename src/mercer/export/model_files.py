@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..expansion import RKHSFunction
-from ..kernels import Kernel
+from .. import Kernel, RKHSFunction
 from ..kernels import points as pts
 from .atomic import write_atomically
 from .decode import Model

@@ -15,10 +15,9 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 # Imported for their classes, which are found by themselves.
-from .. import fit, learn, solve  # noqa: F401
+from .. import Kernel, fit, learn, preimage, solve  # noqa: F401
 from ..engine import TravelsAsNumPy
-from ..estimators import ClassShares, Trees, preimage  # noqa: F401
-from ..kernels import Kernel
+from ..estimators import ClassShares, Trees  # noqa: F401
 from .allowed import SKLEARN
 
 # Files may hold every class of this library below these, and arrays.

@@ -10,6 +10,7 @@ kernel to it.
 """
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -115,6 +116,23 @@ class Capabilities:
     def slope_against(self, S: Array) -> Tile | None:
         """As ``against``, of -dk/d(d^2) up to a factor: for smooth kernels of the distance d."""
         return None
+
+
+class OfOneNumber:
+    """A kernel that is a formula of one number t of two points. Its base class says which number:
+    -|x - z|^2, <x, z>, a sum over columns, or the value of another kernel."""
+
+    def formula(self, t: Array, xp: ModuleType) -> Array:
+        """k from t, which may be overwritten."""
+        raise NotImplementedError(f"{type(self).__name__} must define formula(t, xp).")
+
+    def slope(self, t: Array, xp: ModuleType) -> Array:
+        """dk / dt, where it is known; t is not overwritten."""
+        raise NotImplementedError(f"{type(self).__name__} has no slope(t, xp).")
+
+    @property
+    def knows_slope(self) -> bool:
+        return type(self).slope is not OfOneNumber.slope
 
 
 class Accuracy:

@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 
 from ..engine import in_place, is_symbolic, namespace, require
+from .capabilities import OfOneNumber
 from .geometry import dense_rows, ones_for, over_columns
 from .kernel import ALL, Kernel
-from .parameters import RULES, as_numbers, per_column, per_column_or_number
+from .parameters import RULES, as_numbers, column_scale, per_column
 from .spectral import ByColumn, FourierForm, RadialForm, images_of, matern_density
 from .types import Array, Gamma, PerColumn, Tile
 
 
-class Columnwise(Kernel):
-    """A function of sum_c gamma_c term(x_c, z_c). Subclasses give the term; k is exp(-sum)."""
+class Columnwise(OfOneNumber, Kernel):
+    """A formula of sum_c gamma_c term(x_c, z_c). Subclasses give the term; k is exp(-sum)."""
 
     takes_sparse = False
     is_psd = True
@@ -25,7 +26,6 @@ class Columnwise(Kernel):
         raise NotImplementedError(f"{type(self).__name__} must define term(x, s, xp).")
 
     def formula(self, t: Array, xp: ModuleType) -> Array:
-        """k from the sum t, which may be overwritten."""
         t *= -1.0
         return in_place(xp.exp, t)
 
@@ -35,7 +35,7 @@ class Columnwise(Kernel):
 
     def against(self, S: Array) -> Tile:
         S = self.checked(S)
-        gamma = per_column_or_number(S, self.gamma)
+        gamma = column_scale(S, self.gamma)
 
         def tile(rows: Any, columns: slice = ALL):
             rows, xp = self.checked(rows), namespace(rows)

@@ -2,13 +2,12 @@
 
 import operator
 from collections.abc import Callable, Iterable
-from types import ModuleType
 from typing import Any, ClassVar, Self
 
 from scipy.sparse import csr_array, issparse
 
 from ..engine import Form, namespace
-from .capabilities import NAMED, Slopes, above_underflow, times
+from .capabilities import NAMED, OfOneNumber, Slopes, above_underflow, times
 from .kernel import ALL, Kernel
 from .monomials import require_dense
 from .points import short
@@ -224,8 +223,8 @@ class Unary(Composite):
         return self.kernel.explicit_dim(n_features)
 
 
-class FunctionOf(Unary):
-    """A function of the operand's values."""
+class FunctionOf(OfOneNumber, Unary):
+    """A formula of the operand's values."""
 
     def against(self, S: Array) -> Tile:
         inner = self.kernel.against(S)
@@ -237,20 +236,12 @@ class FunctionOf(Unary):
     def magnitude(self, X: Array) -> Array:
         return above_underflow(self._of(self.kernel.magnitude(X)))
 
-    def formula(self, t: Array, xp: ModuleType) -> Array:
-        """k from values t of the operand, which may be overwritten."""
-        raise NotImplementedError(f"{type(self).__name__} must define formula(t, xp).")
-
-    def slope(self, t: Array, xp: ModuleType) -> Array:
-        """dk / dt; t is not overwritten."""
-        raise NotImplementedError(f"{type(self).__name__} has no slope(t, xp).")
-
     def _of(self, t):
         return self.formula(t, namespace(t))
 
     @property
     def has_slope(self) -> bool:
-        return self.kernel.has_slope and type(self).slope is not FunctionOf.slope
+        return self.kernel.has_slope and self.knows_slope
 
     def slopes(self, Z: Array, S: Array) -> Slopes:
         inner = self.kernel.slopes(Z, S)

@@ -16,7 +16,7 @@ from ..engine import (
     require,
     row_norms,
 )
-from .capabilities import Slopes, above_underflow
+from .capabilities import OfOneNumber, Slopes, above_underflow
 from .geometry import inner_products
 from .hashing import row_numbers, squared_lengths
 from .kernel import ALL, Kernel
@@ -25,23 +25,19 @@ from .parameters import FINITE, as_numbers, is_one_number, per_column, weighted_
 from .types import Array, PerColumn, Tile
 
 
-class DotProduct(Kernel):
-    """A function of <x, z>. Subclasses give the formula and, if need be, the inner product."""
+class DotProduct(OfOneNumber, Kernel):
+    """A formula of <x, z>. Subclasses give it and, if need be, the inner product; a slope only
+    where points enter as they are but for one weight."""
 
     def formula(self, t: Array, xp: ModuleType) -> Array:
-        """k from the inner product t, which may be overwritten."""
         return t
-
-    def slope(self, t: Array, xp: ModuleType) -> Array:
-        """dk / dt, where points enter as they are but for one weight; t is not overwritten."""
-        raise NotImplementedError(f"{type(self).__name__} has no slope(t, xp).")
 
     # The weight of columns in the inner product: one number, or one per column.
     gamma: PerColumn = 1.0
 
     @property
     def has_slope(self) -> bool:
-        return type(self).slope is not DotProduct.slope and is_one_number(self.gamma)
+        return self.knows_slope and is_one_number(self.gamma)
 
     def slopes(self, Z: Array, S: Array) -> Slopes:
         weight = float(as_numbers(self.gamma))

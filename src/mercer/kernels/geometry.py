@@ -19,6 +19,8 @@ from .points import require_same_storage
 GATHERED_VALUES = 1 << 20
 # From this number of columns on, those in which all points agree are looked for.
 WIDE = 64
+# The rounding of one operation in single precision.
+UNIT32 = float(np.finfo(np.float32).eps) / 2
 
 
 def inner_products(rows: Any, S_transposed: Any):
@@ -55,16 +57,16 @@ class EuclideanFrame:
             self.centre = xp.where(agree, xp.astype(S[0, :], xp.float64), self.centre)
         self.differing = None if agree is None else xp.nonzero(xp.logical_not(agree))[0]
         # [2 x, -1, -|x|^2] against [s, |s|^2, 1]: the whole formula in one matrix product.
-        width = self._in_products(S[:1, :]).shape[1]
+        width = self.in_products(S[:1, :]).shape[1]
         self.right = xp.empty((S.shape[0], width + 2), dtype=xp.float64, device=device(S))
         for a, b in tiles.row_blocks(S, S.shape[1]):  # a block at a time, in cache
-            s, norms = self._centred(S[a:b, :])
-            self.right[a:b, :width] = self._in_products(s)
+            s, norms = self.centred(S[a:b, :])
+            self.right[a:b, :width] = self.in_products(s)
             self.right[a:b, width] = norms
         self.right[:, width + 1] = 1.0
         self.S, self.norms = self.right[:, :width], self.right[:, width]
 
-    def _centred(self, points):
+    def centred(self, points):
         """Points about the centre, scaled, in double precision, and their squared norms."""
         xp = self.xp
         x = xp.astype(points, xp.float64, copy=True)
@@ -73,7 +75,7 @@ class EuclideanFrame:
             x *= self.scale
             return x, _checked_norms(row_norms(x, xp), xp)
 
-    def _in_products(self, x):
+    def in_products(self, x):
         """The columns that products need: where all points agree, all are zero about the centre."""
         return x if self.differing is None else self.xp.take(x, self.differing, axis=1)
 
@@ -84,9 +86,9 @@ class EuclideanFrame:
         xp = self.xp
         if self.sparse or scipy.sparse.issparse(rows):
             return self._sparse_distances(rows, columns)
-        x, norms = self._centred(rows)
+        x, norms = self.centred(rows)
         norms = norms[:, None]
-        left = xp.concat([2.0 * self._in_products(x), -xp.ones_like(norms), -norms], axis=1)
+        left = xp.concat([2.0 * self.in_products(x), -xp.ones_like(norms), -norms], axis=1)
         minus_d2 = left @ self.right[columns, :].T
         close = -self.cancels * norms
         # Row maxima first: most rows have no close pair, and a mask is a large thing to make.
@@ -145,6 +147,66 @@ class EuclideanFrame:
         points = self.points if every else self.points[columns]
         minus_d2 = self._recomputed(minus_d2, i, j, rows, points)
         return minus_d2 if self.dtype == np.float64 else minus_d2.astype(self.dtype)
+
+
+class SingleSums:
+    """sum_j c_j k(x, s_j) in single precision, for half the time, and how far off that can be.
+
+    With u = 2^-24, width + 2 products of numbers that were rounded once give t = -|x - s|^2 to
+    within 2 (width + 4) u N, where N = |x|^2 + |s|^2. Squared lengths are taken that much larger,
+    so that t is never positive, and off by twice as much. A function with |k' / k| <= slope turns
+    that into a relative error, and adds (16 + 12 N) u by its own operations: logarithms of k have
+    errors relative to themselves, and are below N + 3. z of it, in all, is an error of
+    exp(z) - 1 <= 1.75 z where z <= 1, and beyond nothing is off by more than 1. Sums of `TERMS`
+    values and coefficients, rounded, are off by (TERMS + 4) u.
+    """
+
+    TERMS, TILE = 64, (1024, 512)  # of one sum; rows and columns of a tile
+
+    def __init__(self, frame, formula, slope):
+        self.frame, self.formula = frame, formula
+        self.width = frame.right.shape[1] - 2
+        self.grown = 1 + 2 * (self.width + 4) * UNIT32
+        self.per_length = 4 * (self.width + 4) * slope + 12
+        right = frame.right.copy()
+        right[:, self.width] *= self.grown
+        with np.errstate(over="ignore"):
+            self.right = np.ascontiguousarray(right.T, dtype=np.float32)
+
+    def __call__(
+        self, X: np.ndarray, c: np.ndarray, some: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(sums, bounds of their errors) for some rows of X (None: all); NaN where numbers are too
+        large."""
+        n = X.shape[0] if some is None else len(some)
+        values, lengths = np.empty(n), np.empty(n)
+        largest = float(np.abs(c).max())
+        w, sizes = (c / largest).astype(np.float32), np.abs(c)
+
+        def work(a: int, b: int) -> None:
+            rows = X[a:b] if some is None else X[some[a:b]]
+            with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+                values[a:b], lengths[a:b] = self._block(rows, w)
+
+        tiles.run_tasks(work, tiles.cuts(n, self.TILE[0]), None, X)
+        total, at_length = float(sizes.sum()), float(sizes @ self.frame.norms)
+        units = (self.TERMS + 4) * total + 1.75 * (
+            16 * total + self.per_length * (lengths * total + at_length)
+        )
+        # What underflows is below 1e-37 of the sum.
+        return largest * values, UNIT32 * units + 1e-37 * total
+
+    def _block(self, rows, w):
+        x, norms = self.frame.centred(rows)
+        left = np.empty((x.shape[0], self.width + 2), dtype=np.float32)
+        left[:, : self.width] = 2.0 * self.frame.in_products(x)
+        left[:, self.width], left[:, self.width + 1] = -1.0, norms * -self.grown
+        total = np.zeros(x.shape[0])
+        for a, b in tiles.cuts(len(w), self.TILE[1]):
+            k = self.formula(left @ self.right[:, a:b], np)
+            for c, d in tiles.cuts(b - a, self.TERMS):
+                total += k[:, c:d] @ w[a + c : a + d]
+        return total, norms
 
 
 def _columns_that_agree(S, xp):

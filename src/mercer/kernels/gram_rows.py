@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
-import scipy.sparse
 
-from ..engine import is_array, is_matrix, namespace, on_device_of, positive_part, require
+from ..engine import is_array, is_matrix, namespace, on_device_of, positive_part, require, tiles
 from .points import as_gram, as_objects, as_vectors, looks_numeric, naming, take
 from .types import Array
 
@@ -25,10 +24,6 @@ class DataRows:
         if kind == "objects" or (kind == "any" and not looks_numeric(X)):
             return as_objects(X, name=name)
         return as_vectors(X, name=name, mixed=kind == "table")
-
-    def stored(self, X: Array) -> Array:
-        """Validated rows as they are kept: dense, or sparse where the kernel takes it."""
-        return X
 
     def subset(self, points: Array, rows: np.ndarray) -> Array:
         """Some of the training points, as training points of their own."""
@@ -53,17 +48,9 @@ class DataRows:
 
     def values(self, kernel: Any, points: Array, rows: Array, others: Array | None = None) -> Array:
         """k of the training points at some rows, with each other or with those at other rows."""
-        from ..engine import tiles
-
         own = self.in_double(take(points, rows))
         other = None if others is None else self.in_double(take(points, others))
         return tiles.evaluate(kernel, own, other)
-
-    def matrix(self, kernel: Any, points: Array) -> Array:
-        """k of all training points."""
-        from ..engine import tiles
-
-        return tiles.evaluate(kernel, points)
 
     def stored_rows(self, kernel: Any, points: Array) -> Callable[[Array], Array] | None:
         """A function of training points: their rows of k that stand in memory already."""
@@ -75,8 +62,6 @@ class DataRows:
 
     def both_orders(self, kernel: Any, points: Array, rows: np.ndarray) -> Array:
         """k of some training points with each pair evaluated in both orders."""
-        from ..engine import tiles
-
         # Two copies: a function that is taken to be symmetric asks once for pairs of the same.
         return tiles.evaluate(kernel, take(points, rows), take(points, rows))
 
@@ -153,9 +138,6 @@ class GramRows(DataRows):
     def points(self, X: Any, kind: str, name: str) -> Array:
         return as_gram(X, name=name)
 
-    def stored(self, X: Any) -> Array:
-        return X.toarray() if scipy.sparse.issparse(X) else X
-
     def subset(self, points: Array, rows: np.ndarray) -> Array:
         """Their rows and their columns."""
         return take(take(points, rows).T, rows).T
@@ -175,9 +157,6 @@ class GramRows(DataRows):
         S = kernel.landmarks(points, rows if others is None else others)
         return kernel.against(S)(take(points, rows))
 
-    def matrix(self, kernel: Any, points: Array) -> Array:
-        return kernel.against(kernel.landmarks(points))(points)
-
     def stored_rows(self, kernel: Any, points: Array) -> Callable[[Array], Array]:
         if len(list(kernel.parts())) == 1:  # the matrix itself: no copy
             return lambda rows: rows
@@ -187,7 +166,7 @@ class GramRows(DataRows):
         return (points,)
 
     def both_orders(self, kernel: Any, points: Array, rows: np.ndarray) -> Array:
-        return self.matrix(kernel, self.subset(points, rows))
+        return tiles.evaluate(kernel, self.subset(points, rows))
 
     def support(
         self, kernel: Any, points: Array, used: np.ndarray, kept: np.ndarray, width: int

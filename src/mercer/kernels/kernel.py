@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ..engine import Form, is_integer, is_number, is_symbolic, namespace, require, same_kind
+from ..engine import Form, is_integer, is_number, is_symbolic, namespace, require, same_kind, tiles
 from . import points as pts
 from .capabilities import Accuracy, Capabilities, said
 from .gram_rows import DATA, GRAM, DataRows
@@ -100,6 +100,11 @@ class Kernel(Parametrized, Capabilities, Accuracy):
         """Dimension of :meth:`explicit` for points with n_features columns; None without one."""
         return None
 
+    def single_sums(self, S: Array) -> Callable[..., tuple[Array, Array]] | None:
+        """(X, c, some rows) -> sums of c_j k(x, s_j) in single precision, and bounds of their
+        errors; None where no bound is known."""
+        return None
+
     def fused_form(self) -> Form | None:
         """The formula as a sum of products of simple functions (engine/forms.py); None without."""
         return None
@@ -145,7 +150,6 @@ class Kernel(Parametrized, Capabilities, Accuracy):
         Data-dependent parameters ("scale", "median", column names) are taken from Y when it is
         given, as a map takes them from its training points; bind first to fix them.
         """
-        from ..engine import tiles
         from . import pairs
 
         if Y is not None and pairs.are_vectors(self, X, Y):
@@ -181,7 +185,7 @@ class Kernel(Parametrized, Capabilities, Accuracy):
         return kernel.finite(kernel.features, kernel.points(X))
 
     def finite(self, compute: Callable[..., Any], *arguments: object) -> np.ndarray:
-        """Values or features as `compute` gives them, refused where they overflowed."""
+        """compute(...), refused where values, features or k(x, x) overflowed."""
         with np.errstate(over="ignore", invalid="ignore"):  # the error says more
             values = compute(*arguments)
         if is_symbolic(values):
@@ -191,7 +195,8 @@ class Kernel(Parametrized, Capabilities, Accuracy):
         require(
             bool(xp.all(xp.isfinite(numbers))),
             f"{self!r} overflows {values.dtype} on this data: some k(x, z) is infinite or NaN. "
-            "Scale the data (sklearn.preprocessing.StandardScaler) or what the functions return.",
+            "Scale the data (sklearn.preprocessing.StandardScaler), the parameters, or what "
+            "functions return.",
         )
         return values
 
@@ -251,19 +256,9 @@ class Kernel(Parametrized, Capabilities, Accuracy):
 
     def check_range(self, *samples: Array | None) -> None:
         """Refuse points on which k overflows: then |k(x, z)|^2 <= k(x, x) k(z, z) is infinite."""
-        if self.runs_user_code:
-            return
         for X in samples:
-            if X is None:
-                continue
-            with np.errstate(over="ignore", invalid="ignore"):
-                diagonal = self.largest_terms(X)
-            if not bool(namespace(diagonal).all(namespace(diagonal).isfinite(diagonal))):
-                raise ValueError(
-                    f"{self!r} overflows {diagonal.dtype} on this data: k(x, x) is infinite for "
-                    "some rows. Scale the data (sklearn.preprocessing.StandardScaler) or the "
-                    "parameters."
-                )
+            if X is not None and not self.runs_user_code:
+                self.finite(self.largest_terms, X)
 
     def largest_terms(self, X: Array) -> Array:
         """k(x, x), or what overflows before it does: for Gram matrices the sum of a row."""

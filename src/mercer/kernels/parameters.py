@@ -101,11 +101,6 @@ def column_scale(X: Any, weights: Any):
     return on_device_of(weights, X, dtype=namespace(X).float64)
 
 
-def per_column_or_number(X: Any, weights: Any):
-    """Weights as a plain number, or as one Python-readable number for each column of X."""
-    return float(weights) if as_numbers(weights).ndim == 0 else _weights_for(X, weights)
-
-
 def _weights_for(X, weights):
     weights = as_numbers(weights)
     require(

@@ -124,7 +124,7 @@ class Signature(FeatureKernel):
         return steps
 
     def explicit_dim(self, n_features: int | None) -> int | None:
-        """Coordinates for paths of so many channels."""
+        """Coordinates for paths of `n_features` channels."""
         if n_features is None:
             return None
         channels = n_features + bool(self.time)

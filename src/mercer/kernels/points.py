@@ -73,14 +73,19 @@ def as_vectors(X: Any, *, name: str = "X", mixed: bool = False):
             f"Complex data not supported: {name} has dtype {X.dtype}; pass {name}.real."
         )
     if not dtype.endswith(("float64", "float32")):
-        wanted = xp.float32 if dtype.endswith("float16") else xp.float64
-        X = X.astype(wanted) if scipy.sparse.issparse(X) else xp.astype(X, wanted)
+        X = X.astype(np.float64) if scipy.sparse.issparse(X) else xp.astype(X, xp.float64)
     _check_shape(X, name)
     values = X.data if scipy.sparse.issparse(X) else X
-    if not bool(xp.all(xp.isfinite(values))):
+    if not _all_finite(values, xp):
         what = "NaN" if bool(xp.any(xp.isnan(values))) else "infinity"
         raise ValueError(f"Input {name} contains {what}. {FINITE}")
     return X
+
+
+def _all_finite(values, xp):
+    """By the sum, which takes no memory; it may be infinite where no value is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(xp.isfinite(xp.sum(values))) or bool(xp.all(xp.isfinite(values)))
 
 
 def _array_from_lists(X, name):
@@ -106,10 +111,13 @@ def _numpy_numbers(X, name):
                 "or a number. Kernels on other objects are built with FromFunction(f)."
             ) from None
     if X.dtype.kind in "US":
-        raise ValueError(
-            f"{name} holds strings, and this kernel needs numbers. Encode the columns, or build "
-            "a kernel on strings with FromFunction(f)."
-        )
+        try:
+            X = X.astype(np.float64)
+        except ValueError:
+            raise ValueError(
+                f"{name} holds strings, and this kernel needs numbers. Encode the columns, or "
+                "build a kernel on strings with FromFunction(f)."
+            ) from None
     refuse_dates(X, name)
     if X.dtype.kind not in "fiubc":
         raise TypeError(f"{name} has dtype {X.dtype}; kernels on vectors need numbers.")
@@ -252,17 +260,34 @@ def some(points: Any, rows: np.ndarray):
 
 
 def _frame_values(X, name, mixed):
+    if not mixed:
+        refuse_dates(X, name)
     values = X.to_numpy()
     if values.dtype.kind != "O":
         return values
     # Frames of several numeric types (bool beside float, nullable integers) come as objects too.
-    columns = [X[c].to_numpy() for c in X.columns]
-    bad = [str(c) for c, v in zip(X.columns, columns) if v.dtype.kind not in "fiub"]
+    by_place = hasattr(X, "iloc")  # names may come twice
+    columns = [X.iloc[:, i] if by_place else X[c] for i, c in enumerate(X.columns)]
+    numbers = [_numbers_of(column, text=not mixed) for column in columns]
+    bad = [str(c) for c, found in zip(X.columns, numbers) if found is None]
     if not bad:
-        return np.column_stack([v.astype(np.float64) for v in columns])
+        return np.column_stack(numbers)
     if not mixed:
         raise ValueError(_not_numbers(bad, name))
     return values
+
+
+def _numbers_of(column, text):
+    """A column as float64, gaps as NaN; None where it holds other values, or `text` of numbers."""
+    values = column.to_numpy()
+    if values.dtype.kind not in "fiub" and not text:
+        return None
+    try:
+        if values.dtype.kind == "O" and hasattr(column, "isna"):
+            return column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        return None
 
 
 def _not_numbers(columns, name):
@@ -276,40 +301,6 @@ def _not_numbers(columns, name):
 
 
 @contextmanager
-def _naming_columns(X: Any, name: str = "X"):
-    """Name the columns of a frame that could not be turned into numbers."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        bad = [str(c) for c in X.columns if not _converts(X[c])] if is_frame(X) else []
-        if not bad:
-            raise
-        raise ValueError(_not_numbers(bad, name)) from error
-
-
-def _converts(column):
-    if len(column.shape) != 1:  # several columns of one name
-        return True
-    try:
-        column.to_numpy().astype(np.float64)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-@contextmanager
-def _explaining_gaps():
-    """scikit-learn's advice for NaN is another model: here gaps are filled before the kernel."""
-    try:
-        yield
-    except ValueError as error:
-        found = re.match(r"Input \w+ contains NaN\.", str(error))
-        if found is None:
-            raise
-        raise ValueError(f"{found[0]} {FINITE}") from None
-
-
-@contextmanager
 def naming(argument: str):
     """Errors of a conversion ("could not convert string to float") say what was converted."""
     try:
@@ -319,16 +310,6 @@ def naming(argument: str):
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{argument}: {error}") from error
-
-
-@contextmanager
-def reading_numbers(X: Any):
-    """Errors of scikit-learn's checks say which columns, dates or gaps are in the way."""
-    refuse_masked(X)
-    refuse_dates(X)
-    # inf - inf, before it is refused
-    with _explaining_gaps(), naming("X"), _naming_columns(X), np.errstate(invalid="ignore"):
-        yield
 
 
 def short(x: object):

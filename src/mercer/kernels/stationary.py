@@ -10,8 +10,8 @@ from scipy.sparse import issparse
 from scipy.special import kv
 
 from ..engine import Form, in_place, is_number, is_numpy, namespace
-from .capabilities import Slopes
-from .geometry import EuclideanFrame, ones_for
+from .capabilities import OfOneNumber, Slopes
+from .geometry import EuclideanFrame, SingleSums, ones_for
 from .kernel import ALL, Kernel
 from .matern import MANY_DERIVATIVES, matern_of_large_nu, matern_of_small_nu, units_of_small_nu
 from .parameters import POSITIVE, RULES, as_numbers, column_scale, domain, is_one_number, per_column
@@ -31,8 +31,9 @@ UNIT = float(np.finfo(float).eps) / 2
 LEAST_DISTANCE = float(np.finfo(float).tiny) ** 0.5
 
 
-class Stationary(Kernel):
-    """A function of the Euclidean distance between scaled points. Subclasses give the formula."""
+class Stationary(OfOneNumber, Kernel):
+    """A function of the Euclidean distance between scaled points: a formula of t = -d^2, with the
+    sign that exp needs. Subclasses give the formula."""
 
     @property
     def cancels(self) -> float:
@@ -49,18 +50,10 @@ class Stationary(Kernel):
         """The points between which distances are taken, as a function of rows."""
         return lambda X: X
 
-    def formula(self, t: Array, xp: ModuleType) -> Array:
-        """k from t = -d^2, which may be overwritten: with this sign exp needs no extra pass."""
-        raise NotImplementedError(f"{type(self).__name__} must define formula(t, xp).")
-
-    def slope(self, t: Array, xp: ModuleType) -> Array:
-        """dk / dt, where the kernel has one; t is not overwritten."""
-        raise NotImplementedError(f"{type(self).__name__} has no slope(t, xp).")
-
     @property
     def is_smooth(self) -> bool:
         """Whether its slope is bounded."""
-        return type(self).slope is not Stationary.slope
+        return self.knows_slope
 
     @property
     def has_slope(self) -> bool:
@@ -92,6 +85,18 @@ class Stationary(Kernel):
             return values if values.dtype == dtype else xp.astype(values, dtype)
 
         return tile
+
+    @property
+    def relative_slope(self) -> float | None:
+        """The largest |k' / k| over d^2, None where none is known. That of a mixture of exponential
+        functions of d^2 is at d = 0: the steepest of them vanish first."""
+        return None
+
+    def single_sums(self, S: Array) -> SingleSums | None:
+        if self.relative_slope is None or not is_numpy(S):
+            return None
+        frame = EuclideanFrame(S, column_scale(S, self.scale()), 0.0)
+        return SingleSums(frame, self.formula, self.relative_slope)
 
     def diagonal(self, X: Array) -> Array:
         return ones_for(X)
@@ -166,6 +171,7 @@ class RBF(Stationary):
     is_psd = True
     length_powers = {"gamma": -2}
     fused = ("exp",)
+    relative_slope = 1.0
     domains = {"gamma": per_column(*RULES)}
 
     def __init__(self, gamma: Gamma = "scale") -> None:
@@ -216,6 +222,7 @@ class RationalQuadratic(Stationary):
     sklearn_names = ("rational_quadratic",)
     is_psd = True
     length_powers = {"length_scale": 1}
+    relative_slope = 0.5
     domains = {"alpha": POSITIVE, "length_scale": per_column()}
 
     def __init__(self, alpha: float = 1.0, length_scale: PerColumn = 1.0) -> None:
@@ -377,6 +384,10 @@ class Matern(Stationary):
     @property
     def is_smooth(self) -> bool:
         return self.nu > 1
+
+    @property
+    def relative_slope(self) -> float | None:
+        return self.steepest(0.0) if self.nu in (1.5, 2.5) else None
 
     @property
     def has_slope(self) -> bool:

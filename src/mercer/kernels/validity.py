@@ -84,6 +84,17 @@ class MercerReport:
         Which points were tested.
     verdict : str
         One sentence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Sigmoid, check_mercer
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> report = check_mercer(Sigmoid(1.0, -1.0), X)
+    >>> report.psd, report.witness_value < 0
+    (False, True)
+    >>> report.verdict
+    "refuted: a vector a with a'Ka < 0 exists on this data"
     """
 
     kernel: object

@@ -171,7 +171,6 @@ class CrossFit:
             max_landmarks=LANDMARKS,
             n_rounds=self.n_rounds,
             rng=np.random.default_rng(self.seed),
-            verbose=False,
             quick=STEPS if self.parts == FOLDS else 0,
             family=self.family if self.kernel is None else None,
         )

@@ -98,12 +98,12 @@ class Evidence:
         deviation = np.r_[np.full(len(first), 1.0 if full else LENGTHS), np.full(4, SCALES)]
         centre = np.r_[prior, np.zeros(4)]
 
-        def read(theta):
+        def read(theta: np.ndarray):
             free, scales = theta[:-4], theta[-4:]
             B = start.B + unit * free.reshape(start.B.shape) if full else np.exp(-free)
             return B, scales
 
-        def loss(theta):
+        def loss(theta: np.ndarray):
             B, scales = read(theta)
             value, of_B, of_scales = self.of(B, scales)
             off = (theta - centre) / deviation
@@ -180,7 +180,7 @@ def by_evidence(
     """
     d = rows.X.shape[1]
 
-    def of_first(m):
+    def of_first(m: int):
         return Evidence(kernel, rows.some(np.arange(min(m, rows.n))), plain, linear)
 
     whole = quick is None

@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 
 from ..engine import (
     as_numpy,
-    blas_threads_for,
     is_array,
     line_search,
     namespace,
     on_device_of,
+    one_blas_thread,
     row_norms,
     solve_triangular,
     tiles,
@@ -21,9 +21,9 @@ from ..engine import (
 )
 from ..kernels import Kernel, Linear, Precomputed, Projected
 from ..kernels import points as pts
-from ..solve import LeaveOneOut, jittered_factor, ridge_on_coordinates, solve_ridge
+from ..solve import LeaveOneOut, RidgeProblem, jittered_factor, solve_ridge
 from .arguments import check_lengths, check_options, first_kernel
-from .evidence import MANY, by_evidence
+from .evidence import MANY, STEPS, by_evidence
 from .families import FAMILIES, length_of, of_length, same_family, scaled, tunable
 from .gradients import average_outer_product, gradients_at
 from .learned import LearnedKernel, Round
@@ -166,9 +166,9 @@ def learn_kernel(
     )
 
 
-def learn_from(observations: Observations, *arguments: Any, **options: Any) -> LearnedKernel:
+def learn_from(*arguments: Any, quick: bool = False, **options: Any) -> LearnedKernel:
     """`learn_kernel` on rows that have been read: the last of `learn_several`."""
-    return learn_several(observations, *arguments, **options)[-1]
+    return learn_several(*arguments, quick=STEPS if quick else None, **options)[-1]
 
 
 def learn_several(
@@ -181,7 +181,7 @@ def learn_several(
     max_landmarks: int,
     n_rounds: int,
     rng: np.random.Generator,
-    verbose: bool,
+    verbose: bool = False,
     names: list[str] | None = None,
     quick: int | None = None,
     family: Kernel | None = None,
@@ -235,7 +235,7 @@ class _Stage:
         self.best: tuple[float, Any] = (math.inf, None)  # of the present metric
         self.known: dict[tuple[Trial, int], np.ndarray] = {}
 
-    def projected(self, B):
+    def projected(self, B: Any):
         if self.B is not B:
             self.B, self.Z, self.best = B, applied(self.X, B), (math.inf, None)
             self.rotated_Z = self._rotated(self.Z)
@@ -250,7 +250,7 @@ class _Stage:
             return Z
         return namespace(Z).linalg.qr(Z.T).R.T
 
-    def ridge(self, trial):
+    def ridge(self, trial: Any):
         """(solution, C, missed) of the trial's kernel on this stage's rows."""
         self.projected(trial.B)
         Z, X = self.rotated_Z, self.rotated_X
@@ -265,9 +265,10 @@ class _Stage:
             left = left + trial.linear * row_norms(X, xp)
         missed = max(float(xp.mean(left if rows.weights is None else left * rows.weights)), 0.0)
         rule = LeaveOneOut(self.alphas, share=rows.share, spread=rows.spread)
-        return ridge_on_coordinates(F, rows.T, rule, rows.weights), C, missed
+        problem = RidgeProblem.on_coordinates(F, rows.T, rule, rows.weights)
+        return solve_ridge(problem, "primal"), C, missed
 
-    def judged(self, trial):
+    def judged(self, trial: Any):
         ridge = self.ridge(trial)
         choice = ridge[0].choice
         alpha, error = choice.alpha, choice.error
@@ -288,12 +289,12 @@ class _Stage:
             return self
         return self.first(rows, landmarks)
 
-    def first(self, rows, landmarks):
+    def first(self, rows: int, landmarks: int):
         landmarks = min(landmarks, len(self.landmarks))
         rows = self.rows.some(np.arange(rows))
         return _Stage(rows, np.arange(landmarks), self.alphas, self.isotropic)
 
-    def beats(self, new, old):
+    def beats(self, new: Any, old: Any):
         """Whether a trial is better by exact errors where landmarks are few, on more and more rows.
 
         Both have the same metric. Landmarks tune lengths well, and favour smooth families: a family
@@ -308,7 +309,7 @@ class _Stage:
                 return False
         return float(losses.mean()) < (1 - GAIN) * float(others.mean())
 
-    def exact_losses(self, trial, n):
+    def exact_losses(self, trial: Any, n: int):
         """Squared leave-one-out errors of some of the first n rows, without landmarks."""
         if (trial, n) not in self.known:
             some = np.arange(rows_within(min(self.rows.n, n), EXACT))
@@ -322,7 +323,7 @@ class _Stage:
             self.known[trial, n] = losses
         return self.known[trial, n]
 
-    def gains(self, trial, before, size):
+    def gains(self, trial: Any, before: Any, size: Any):
         """Whether a trial has a smaller error here than with fewer rows and landmarks.
 
         Errors of other rows differ by chance: where they are smaller, the rows that a stage of that
@@ -337,7 +338,7 @@ class _Stage:
         )
         return float(new.mean()) <= (1 - STAGE_GAIN) * float(old.mean())
 
-    def losses(self, trial):
+    def losses(self, trial: Any):
         """Squared leave-one-out errors of the rows, with few landmarks."""
         rows = self.rows
         found = self.ridge_of(trial)[0].left_out(share=rows.share)
@@ -345,11 +346,11 @@ class _Stage:
         losses = losses if rows.weights is None else as_numpy(rows.weights) * losses
         return losses if rows.spread is None else losses + as_numpy(rows.spread) / found.left**2
 
-    def ridge_of(self, trial):
+    def ridge_of(self, trial: Any):
         known = self.best[1] is not None and self.best[1][0] is trial
         return self.best[1][1] if known else self.ridge(trial)
 
-    def gradients(self, trial, diagonal=False):
+    def gradients(self, trial: Any, diagonal: bool = False):
         """G in the coordinates of X: of the part of the function that depends on z = x B.
 
         With `diagonal`, for a diagonal B, its diagonal.
@@ -359,7 +360,7 @@ class _Stage:
         G = average_outer_product(trial.kernel, Z, S, a, weights, diagonal=diagonal)
         return congruent(trial.B, G)
 
-    def slopes(self, trial):
+    def slopes(self, trial: Any):
         """Mean squared slope of the function along each column of X, its linear part included."""
         a, Z, S = self._function(trial)
         xp = namespace(Z)
@@ -410,7 +411,7 @@ class _Search:
                 landmarks = last[1]  # more would not change anything
                 if rows == last[0]:
                     continue
-            with blas_threads_for(landmarks, FEW_LANDMARKS):
+            with one_blas_thread(if_small=landmarks, small=FEW_LANDMARKS):
                 stage = self._stage(rows, landmarks)
                 before = best
                 if before is None:

@@ -61,6 +61,15 @@ class LearnedKernel(TravelsAsNumPy):
         How much each direction counts, relative to the first.
     names : list of str or None
         Names of the columns, where the data had them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import learn_kernel
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> learned = learn_kernel(X, np.sin(X[:, 0]), random_state=0)
+    >>> learned.importances.round(1).tolist(), learned.error < 0.1
+    ([1.0, 0.0, 0.0], True)
     """
 
     kernel: Kernel

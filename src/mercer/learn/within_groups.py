@@ -8,7 +8,7 @@ import numpy as np
 
 from ..engine import solve_triangular, tiles
 from ..kernels import Matern
-from ..solve import LeaveOneOut, jittered_factor, ridge_on_coordinates
+from ..solve import LeaveOneOut, RidgeProblem, jittered_factor, solve_ridge
 from .metric import column_scales, with_unit_median
 from .room import stage_landmarks
 
@@ -35,7 +35,9 @@ def unexplained_within(X: np.ndarray, T: np.ndarray, group: np.ndarray, seed: in
         kernel = Matern(2.5, length)
         C = jittered_factor(tiles.evaluate(kernel, S))
         F = solve_triangular(C, tiles.evaluate(kernel, X[some], S).T).T
-        ridge = ridge_on_coordinates(_centred(F, own), _centred(T[some], own), LeaveOneOut(ALPHAS))
+        inner = (_centred(F, own), _centred(T[some], own))
+        problem = RidgeProblem.on_coordinates(*inner, LeaveOneOut(ALPHAS))
+        ridge = solve_ridge(problem, "primal")
         error = ridge.choice.errors.min()
         if best is None or error < best[0]:
             best = (error, kernel, solve_triangular(C, ridge.prediction.coef, transpose=True))

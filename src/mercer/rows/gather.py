@@ -10,7 +10,7 @@ from ..kernels import points as pts
 from .dask import Partitions, check_unchanged, is_dask
 from .held import stacked
 from .source import in_pieces
-from .streams import is_stream, n_rows, refuse_iterator, refuse_tuple
+from .streams import bytes_of_rows, is_stream, n_rows, refuse_iterator, refuse_tuple
 
 # Rows that a fit holds in any case: the sample from which landmarks are chosen. A larger one costs
 # a longer start and saves rank.
@@ -68,7 +68,7 @@ def _gathered(X, most, limit):
         if count == 0:
             continue
         chunks.append(_copied(chunk))
-        rows, size = rows + count, size + _bytes(chunk)
+        rows, size = rows + count, size + bytes_of_rows(chunk)
         if rows > most or (limit and size > limit):
             return X
     if not chunks:
@@ -129,10 +129,3 @@ def _like_first(chunk, first):
 
 def _named(chunk):
     return ", ".join(map(str, chunk.columns[:5]))
-
-
-def _bytes(chunk):
-    if scipy.sparse.issparse(chunk):
-        return 12 * chunk.nnz
-    size = getattr(chunk, "nbytes", None)
-    return size if isinstance(size, int) else 1000 * len(chunk)

@@ -1,23 +1,27 @@
 """HeldRows: rows of an array in memory."""
 
-from dataclasses import dataclass
-from functools import reduce
-from operator import add
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from ..engine import namespace, rows_of, tiles
+from ..engine import as_host, namespace, rows_of, tiles
 from ..kernels import points as pts
-from .interface import LargestResidual, SampledRows, draw_positions, smallest, whole_column
+from .interface import (
+    LargestResidual,
+    LocalRows,
+    SampledRows,
+    draw_positions,
+    smallest,
+)
 
 # Rows that are worked on at once.
 CHUNK_ROWS, CHUNK_VALUES = 1 << 16, 1 << 22
 
 
 @dataclass(frozen=True)
-class HeldRows:
+class HeldRows(LocalRows):
     """Points in memory, in their order."""
 
     points: Any
@@ -38,56 +42,53 @@ class HeldRows:
         return self
 
     def sample(self, size: int, rng: np.random.Generator):
-        n = self.points.shape[0]
-        chosen = smallest(rng.random(n), size)
-        return SampledRows(pts.take(self.points, chosen), chosen, n)
+        chosen = smallest(rng.random(self.n), size)
+        return SampledRows(pts.take(self.points, chosen), chosen, self.n)
 
-    def fold(self, step: Any, columns: Any = ()):
-        n = self.points.shape[0]
-        arrays = self.held_columns(columns, n)
-        blocks = tiles.cuts(n, CHUNK_ROWS)
-        parts = (
-            step(rows_of(self.points, a, b), *sliced(arrays, a, b), start=a) for a, b in blocks
-        )
-        return reduce(add, parts)
-
-    def chain(self, step: Any, state: Any, columns: Any = ()):
-        n = self.points.shape[0]
-        arrays = self.held_columns(columns, n)
-        for a, b in tiles.cuts(n, CHUNK_ROWS):
-            state = step(state, rows_of(self.points, a, b), *sliced(arrays, a, b))
-        return state
+    def parts(self, columns: Any = ()):
+        arrays = self.held_columns(columns)
+        for a, b in tiles.cuts(self.n, CHUNK_ROWS):
+            blocks = [None if array is None else array[a:b] for array in arrays]
+            yield a, rows_of(self.points, a, b), blocks
 
     def filter(self, keep: Any):
-        kept, worst = [], LargestResidual()
-        for a, b in tiles.cuts(self.points.shape[0], CHUNK_ROWS):
-            mask, others = keep(rows_of(self.points, a, b))
-            kept.append(a + np.flatnonzero(mask))
-            worst = worst + others
-        return KeptHere(self.points, np.concatenate(kept), np.concatenate(kept), worst)
+        every = np.arange(self.n)
+        return KeptHere(self.points, every, every).filter(keep)
 
-    def held_columns(self, columns: Any, n: int):
-        return [whole_column(column, n) for column in columns]
+    def held_columns(self, columns: Any):
+        """Columns as whole arrays, which must have one value for each row."""
+        arrays = [None if c.values is None else c.make(as_host(c.values)) for c in columns]
+        for column, array in zip(columns, arrays):
+            if array is not None and len(array) != self.n:
+                raise ValueError(f"X has {self.n} rows and {column.name} has {len(array)}.")
+        return arrays
 
 
 @dataclass(frozen=True)
 class KeptHere:
-    """Some rows of `points`, and their positions among all rows of the data."""
+    """Some rows of `points`, and their positions among all rows of the data.
+
+    more : how many other rows were kept, for which there was no room: `stream` reads them again
+    """
 
     points: Any
     rows: np.ndarray
     positions: np.ndarray
-    worst: LargestResidual
+    worst: LargestResidual = field(default_factory=LargestResidual)
+    more: int = 0
+    stream: Any = None
 
     @property
     def count(self):
-        return len(self.rows)
+        return len(self.rows) + self.more
 
     def draw(self, size: int, rng: np.random.Generator):
-        chosen = draw_positions(self.count, size, rng)
+        chosen = draw_positions(len(self.rows), size, rng)
         return pts.take(self.points, self.rows[chosen]), self.positions[chosen]
 
     def filter(self, keep: Any):
+        if self.more:
+            return self.stream.filter(keep)
         left, worst = [], LargestResidual()
         wide = getattr(self.points, "ndim", 1) == 2
         size = tiles.panel_values(CHUNK_VALUES) // (self.points.shape[1] if wide else 1)
@@ -97,6 +98,11 @@ class KeptHere:
             worst = worst + others
         here = np.concatenate(left) if left else np.empty(0, dtype=int)
         return KeptHere(self.points, self.rows[here], self.positions[here], worst)
+
+    def alone(self) -> "KeptHere":
+        """The same rows in memory of their own: all others can be forgotten."""
+        points = pts.take(self.points, self.rows) if len(self.rows) else None
+        return replace(self, points=points, rows=np.arange(len(self.rows)))
 
 
 def rows_at(rows: Any, where: Any) -> Any:
@@ -113,10 +119,6 @@ def rows_at(rows: Any, where: Any) -> Any:
     if part:
         return rows[where] if rows.ndim == 1 else rows[where, :]
     return pts.take(rows, where)
-
-
-def sliced(arrays: list[Any], a: int, b: int):
-    return [None if array is None else array[a:b] for array in arrays]
 
 
 def stacked(first: Any, *others):

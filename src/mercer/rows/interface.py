@@ -5,13 +5,14 @@ folds a statistic over them, and filters those that its landmarks do not explain
 where they are.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any, Protocol
 
 import numpy as np
-
-from ..engine import as_host
 
 
 @dataclass(frozen=True)
@@ -77,37 +78,60 @@ class KeptRows(Protocol):
     def filter(self, keep: Keep) -> "KeptRows": ...
 
 
-class Rows(Protocol):
+class Rows(ABC):
     """All rows of a data set, in their order."""
 
-    @property
-    def names(self) -> list | None:
-        """Column names."""
+    names: Any = None  # of the columns
 
     @property
+    @abstractmethod
     def n(self) -> int:
         """How many rows; counted once where the source does not know."""
 
+    @abstractmethod
     def blocks(self, rows: int) -> Iterator[Any]:
         """All rows in order, here; at most `rows` at once where they are held."""
 
+    @abstractmethod
     def take(self, positions: np.ndarray) -> Any:
         """The rows at these positions, which must increase."""
 
+    @abstractmethod
     def checked(self, check: Check) -> "Rows":
         """The same rows, with another check of the blocks that are read from now on."""
 
+    @abstractmethod
     def sample(self, size: int, rng: np.random.Generator) -> SampledRows:
         """`size` rows drawn evenly: the same rows however they are cut or stored."""
 
+    @abstractmethod
     def fold(self, step: Callable[..., Any], columns: Sequence[Column] = ()) -> Any:
         """The sum of step(points, *blocks of the columns, start=...) over all blocks of rows."""
 
+    @abstractmethod
     def chain(self, step: Callable[..., Any], state: Any, columns: Sequence[Column] = ()) -> Any:
         """state = step(state, points, *blocks of the columns) for one block after the other."""
 
+    @abstractmethod
     def filter(self, keep: Keep) -> KeptRows:
         """The rows that `keep` keeps, left where they are."""
+
+
+class LocalRows(Rows):
+    """Rows that this process reads itself, block after block."""
+
+    @abstractmethod
+    def parts(self, columns: Sequence[Column] = ()) -> Iterator[tuple[int, Any, list[Any]]]:
+        """(position of the first row, points, blocks of the columns) of all blocks of rows."""
+
+    def fold(self, step: Callable[..., Any], columns: Sequence[Column] = ()) -> Any:
+        parts = self.parts(columns)
+        return reduce(add, (step(points, *blocks, start=a) for a, points, blocks in parts))
+
+    def chain(self, step: Callable[..., Any], state: Any, columns: Sequence[Column] = ()) -> Any:
+        for _, points, blocks in self.parts(columns):
+            state = step(state, points, *blocks)
+        return state
 
 
 def draw_positions(count: int, size: int, rng: np.random.Generator) -> np.ndarray:
@@ -126,14 +150,3 @@ def smallest(numbers: np.ndarray, size: int) -> np.ndarray:
     if len(numbers) <= size:
         return np.arange(len(numbers))
     return np.sort(np.argpartition(numbers, size)[:size])
-
-
-def whole_column(column: Column, n: int) -> Any:
-    """A column as one array, which must have one value for each of n rows."""
-    values = column.values
-    if values is None:
-        return None
-    array = column.make(as_host(values))
-    if len(array) != n:
-        raise ValueError(f"X has {n} rows and {column.name} has {len(array)}.")
-    return array

@@ -9,12 +9,12 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ..engine import Array, MemoryLimitError, coordinates_bytes, namespace, readable
+from ..engine import Array, MemoryLimitError, coordinates_bytes, namespace, readable, tiles
 from ..kernels import points as pts
 from .dask import Partitions, example_row, is_dask, is_dask_frame
-from .source import pieces
-from .streams import is_stream
-from .tasks import client_of, current_worker, panels, share, task
+from .held import rows_at
+from .streams import filled_chunks, is_stream
+from .tasks import client_of, current_worker, share, task
 
 # Models up to this size stay in the graph of a lazy result, which can then be computed anywhere and
 # at any time. Larger ones go to the cluster first, and leave it with its client.
@@ -47,7 +47,7 @@ def in_turn(method: _Method) -> _Method:
         X = pts.collected(X)
         if not is_stream(X):
             return whole_or_lazy(self, X, *args, **kwargs)
-        answers = [method(self, chunk, *args, **kwargs) for chunk in pieces(X)]
+        answers = [method(self, chunk, *args, **kwargs) for chunk in filled_chunks(X)]
         if not answers:
             raise ValueError("Found array with 0 sample(s): the stream holds no rows.")
         if isinstance(answers[0], tuple):
@@ -102,8 +102,8 @@ def _apply(block, *, shared, part, empty):
         return empty
     _check_room(coordinates_bytes(block.shape[0], empty.shape[1] if empty.ndim == 2 else 1))
     pieces = []
-    for _, rows in panels(block, _rank(model)):
-        answer = getattr(model, name)(rows, *args, **kwargs)
+    for where in tiles.panel_slices(block, _rank(model)):
+        answer = getattr(model, name)(rows_at(block, where), *args, **kwargs)
         pieces.append(np.asarray(answer if part is None else answer[part]))
     values = np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
     if not hasattr(empty, "iloc"):

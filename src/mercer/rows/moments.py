@@ -1,6 +1,6 @@
 """Sums over rows of coordinates, from which maps and methods are solved.
 
-Both kinds can be added, so that rows are passed over once, in panels, in a stream or on a cluster.
+They can be added, so that rows are passed over once, in panels, in a stream or on a cluster.
 """
 
 from dataclasses import dataclass, replace
@@ -15,69 +15,21 @@ from ..engine import (
     on_device_of,
     positive_part,
     row_norms,
-    transposed_product,
 )
 
 
 @dataclass
-class Moments:
-    """Weighted sums over rows: n = 1'w, first = Phi'w, second = Phi'WPhi, cross = Phi'WT."""
-
-    n: float
-    first: Any
-    second: Any
-    cross: Any = None
-    target: Any = None  # T'w
-    squares: Any = None  # of T, one sum per column
-
-    @classmethod
-    def of(cls, Phi: Array, T: Array | None = None, weights: Array | None = None):
-        xp = namespace(Phi)
-        if weights is None:
-            total, root = Phi.shape[0], None
-            first = xp.sum(Phi, axis=0)
-            target = None if T is None else xp.sum(T, axis=0)
-        else:
-            total, root = float(xp.sum(weights)), xp.sqrt(weights)[:, None]
-            first = xp.sum(Phi * weights[:, None], axis=0)
-            target = None if T is None else weights @ T
-        rooted = Phi if root is None else Phi * root
-        cross = squares = None
-        if T is not None:
-            T = T if root is None else T * root
-            cross, squares = transposed_product(rooted, T), _squares(T)
-        return cls(total, first, gram(rooted), cross, target, squares)
-
-    def __add__(self, other):
-        return Moments(
-            self.n + other.n,
-            self.first + other.first,
-            self.second + other.second,
-            None if self.cross is None else self.cross + other.cross,
-            None if self.target is None else self.target + other.target,
-            None if self.squares is None else self.squares + other.squares,
-        )
-
-    @property
-    def mean(self):
-        return self.first / self.n
-
-    def scatter(self):
-        """sum_i (phi_i - mean)(phi_i - mean)'."""
-        return self.second - self.first[:, None] * self.mean[None, :]
-
-
-@dataclass
 class Spread:
-    """Number, mean, and sums about the mean, added without loss of digits.
+    """Number, mean, and sums about the mean, added without loss of digits; or sums about zero.
 
     About a common mean m, sum (phi - m)(phi - m)' = scatter + n d d' with d = mean - m, and
-    sum (phi - m) t' = cross + d target': nobody needs to know the mean before the pass.
+    sum (phi - m) t' = cross + d target': nobody needs to know the mean before the pass. With
+    weights n is their sum, and every other sum is weighted.
     """
 
     n: float
-    mean: Any
-    scatter: Any
+    mean: Any  # the point that sums are about; None: zero
+    scatter: Any  # sum (phi - mean)(phi - mean)'
     largest: float  # |phi|^2
     cross: Any = None  # sum (phi - mean) t'
     target: Any = None  # sum t
@@ -95,39 +47,48 @@ class Spread:
         T: Array | None = None,
         weights: Array | None = None,
         rho2: Array | None = None,
+        *,
+        centred: bool = True,
     ):
-        """With weights n is their sum, and every other sum is weighted."""
-        xp = namespace(Phi)
-        if weights is None:
-            n, mean = Phi.shape[0], xp.mean(Phi, axis=0)
-            target = None if T is None else xp.sum(T, axis=0)
-            centred = Phi - mean[None, :]
-        else:
-            n, root = float(xp.sum(weights)), xp.sqrt(weights)[:, None]
-            mean = weights @ Phi / (n if n > 0 else 1.0)
-            target = None if T is None else weights @ T
-            centred, T = (Phi - mean[None, :]) * root, None if T is None else T * root
+        xp, mean, rows, target = namespace(Phi), None, Phi, None
+        n = Phi.shape[0] if weights is None else float(xp.sum(weights))
+        if centred:
+            sums = xp.sum(Phi, axis=0) if weights is None else weights @ Phi
+            mean = sums / (n if n > 0 else 1.0)
+            rows = Phi - mean[None, :]
+        if T is not None:
+            target = xp.sum(T, axis=0) if weights is None else weights @ T
+        if weights is not None:
+            root = xp.sqrt(weights)[:, None]
+            rows, T = rows * root, None if T is None else T * root
         return cls(
             n,
             mean,
-            gram(centred),
+            gram(rows),
             float(xp.max(row_norms(Phi, xp))),
-            None if T is None else transposed_product(centred, T),
+            None if T is None else gram(rows, T),
             target,
             0.0 if rho2 is None else float(xp.sum(positive_part(rho2))),
             None if T is None else _squares(T),
         )
 
+    @classmethod
+    def uncentred(cls, Phi: Array, T: Array | None = None, weights: Array | None = None):
+        """Sums about zero: n, Phi'W Phi and Phi'W T."""
+        return cls.of(Phi, T, weights, centred=False)
+
     def __add__(self, other):
-        n, apart = self.n + other.n, other.mean - self.mean
-        share = other.n / n if n > 0 else 0.0
-        mean = self.mean + apart * share
-        a, b = self.cross_about(mean), other.cross_about(mean)
-        both = apart[:, None] * apart[None, :] * (self.n * share)
+        n, mean, scatter = self.n + other.n, None, self.scatter + other.scatter
+        a, b = self.cross, other.cross
+        if self.mean is not None:
+            apart, share = other.mean - self.mean, other.n / n if n > 0 else 0.0
+            mean = self.mean + apart * share
+            scatter += apart[:, None] * apart[None, :] * (self.n * share)
+            a, b = self.cross_about(mean), other.cross_about(mean)
         return Spread(
             n,
             mean,
-            self.scatter + other.scatter + both,
+            scatter,
             max(self.largest, other.largest),
             None if a is None else a + b,
             None if a is None else self.target + other.target,
@@ -152,17 +113,13 @@ class Spread:
         """The same of Phi - origin."""
         return self if origin is None else replace(self, mean=self.mean - origin)
 
-    def moments(self):
+    def about_zero(self):
         """The same sums about zero."""
+        if self.mean is None:
+            return self
         outer = self.mean[:, None] * self.mean[None, :] * self.n
-        return Moments(
-            self.n,
-            self.mean * self.n,
-            self.scatter + outer,
-            self.cross_about(0 * self.mean),
-            self.target,
-            self.squares,
-        )
+        cross = self.cross_about(0 * self.mean)
+        return replace(self, mean=None, scatter=self.scatter + outer, cross=cross)
 
 
 def _squares(T):

@@ -4,21 +4,19 @@ What travels here (samples, sums, a few rows to grow on) does not grow with the 
 """
 
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..engine import Array
 from ..kernels import points as pts
 from .dask import Partitions, check_unchanged
-from .held import rows_at, stacked
-from .interface import LargestResidual, SampledRows, draw_positions, smallest
+from .held import KeptHere, rows_at, stacked
+from .interface import LargestResidual, Rows, SampledRows, draw_positions, smallest
 from .streams import checksum_of
 from .tasks import share, task
 
 
-class PartitionedRows:
+class PartitionedRows(Rows):
     """The partitions of a Dask array or DataFrame; `check` turns a block into points."""
 
     def __init__(self, X, check=None, parts=None, fingerprints=None):
@@ -126,24 +124,6 @@ class KeptOnWorkers:
         return KeptOnWorkers(self.parts, kept, self.count)
 
 
-@dataclass
-class UnexplainedRows:
-    """Rows of a partition that are not yet explained, and the worst residual of the others."""
-
-    seen: int
-    points: Any
-    positions: np.ndarray
-    worst: LargestResidual
-
-    @classmethod
-    def of(cls, points: Array, positions: Array, keep: Any):
-        mask, worst = keep(points)
-        kept = np.flatnonzero(mask)
-        return cls(
-            points.shape[0], pts.take(points, kept) if len(kept) else None, positions[kept], worst
-        )
-
-
 # --- tasks ----------------------------------------------------------------------------------------
 
 
@@ -200,24 +180,24 @@ def _check_cut(block: Any, values: Any, name: str):
 
 @task
 def _kept(shared, block, start, fingerprint):
+    """(rows that were looked at, those that are kept, without the others)"""
     check, keep = shared
     _compare(block, fingerprint)
-    if block.shape[0] == 0:
-        return UnexplainedRows(0, None, np.empty(0, dtype=int), LargestResidual())
-    points = check(block)
-    return UnexplainedRows.of(points, start + np.arange(points.shape[0]), keep)
+    every = np.arange(block.shape[0])
+    rows = KeptHere(check(block) if len(every) else None, every, start + every)
+    return len(every), rows.filter(keep).alone()
 
 
 @task
-def _kept_again(keep, kept):
-    if len(kept.positions) == 0:
-        return UnexplainedRows(0, None, kept.positions, LargestResidual())
-    return UnexplainedRows.of(kept.points, kept.positions, keep)
+def _kept_again(keep, found):
+    _, kept = found
+    return kept.count, kept.filter(keep).alone()
 
 
 @task
-def _summary(kept):
-    return len(kept.positions), kept.worst, kept.seen
+def _summary(found):
+    seen, kept = found
+    return kept.count, kept.worst, seen
 
 
 @task
@@ -226,7 +206,8 @@ def _taken(block, where):
 
 
 @task
-def _pick(kept, which):
+def _pick(found, which):
+    _, kept = found
     return pts.take(kept.points, which), kept.positions[which]
 
 

@@ -13,7 +13,7 @@ from sklearn.utils import (
 )
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..engine import Resources, as_host, check_classes
+from ..engine import Resources, as_host, check_classes, current
 from ..kernels import Kernel
 from ..kernels import points as pts
 from .dask import is_dask_frame
@@ -22,7 +22,8 @@ from .held import HeldRows
 from .interface import Column, Rows
 from .source import count_rows, distinct, first_block, in_pieces, source_of, target_shape
 from .streams import is_stream, refuse_iterator, sides
-from .validate import PointCheck, SampleCheck, take_input_names, validated_points
+from .validate import PointCheck, take_input_names, validated_points
+from .workers import Workers
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def read(
     needs: Literal["all", "passes"] = "passes",
     why: str = "",
     resources: Resources | None = None,
-    workers: Callable[[Any], Any] | None = None,
+    workers: bool = False,
 ) -> Training:
     """The rows of X with their targets and weights.
 
@@ -113,17 +114,19 @@ def read(
     targets : what y holds; None for methods without targets
     needs : "all" rows in memory, or "passes" over them
     why : which option or method needs all rows, for messages
-    workers : a function of a Dask collection whose rows are gathered: who may help
+    workers : whether those of a Dask collection whose rows are gathered may help
     """
     resources = Resources.of(estimator) if resources is None else resources
     name, helpers = type(estimator).__name__, None
-    if targets is not None:
-        X, y, sample_weight = sides(X, y, sample_weight)
-    X = gather_few(X)
-    if in_pieces(X) and needs == "all":
-        helpers = None if workers is None else workers(X)
-        X = load_all(X, resources.limit(), why or name)
     held = not in_pieces(X)
+    if not held:
+        if targets is not None:
+            X, y, sample_weight = sides(X, y, sample_weight)
+        X = gather_few(X)
+        if in_pieces(X) and needs == "all":
+            helpers = Workers.of(X) if workers else None
+            X = load_all(X, resources.limit(), why or name)
+        held = not in_pieces(X)
     if not held:
         kernel.layout.require_data(
             "a Gram matrix is not cut into pieces; pass it whole, as an array.", TypeError
@@ -155,7 +158,7 @@ def read(
 
 
 def read_whole(
-    name: str, X: Any, y: Any, sample_weight: Any, limit: int, *, needs_y: bool = True
+    name: str, X: Any, y: Any, sample_weight: Any, *, needs_y: bool = True
 ) -> tuple[Any, Any, Any]:
     """(X, y, weights) in memory, as they were given: for methods that read tables by themselves.
 
@@ -164,7 +167,7 @@ def read_whole(
     X, y, sample_weight = sides(X, y, sample_weight)
     if needs_y:
         _require_y(y, name)
-    X = load_all(X, limit, name)
+    X = load_all(X, current().limit(), name)
     return X, held_column(y, X), held_column(sample_weight, X, "sample_weight")
 
 
@@ -184,11 +187,10 @@ def read_sample(
         refuse_iterator(X, name, "a test")
     X = gather_few(X)  # then a test sees what it sees of an array
     columns = list(X.columns) if is_dask_frame(X) else pts.column_names(first_block(X))
-    check: Any = SampleCheck(kernel, name, columns)
+    check = PointCheck(None, kernel, columns=columns, name=name)
     if reader is not None:
         check = PointCheck.of(reader, kernel, first=new, bound=not new, columns=columns)
-    learner = None if reader is None else check.estimator
-    return Training(kernel, source_of(X, check), check=check, learner=learner, name=name)
+    return Training(kernel, source_of(X, check), check=check, learner=check.estimator, name=name)
 
 
 # --- targets and weights --------------------------------------------------------------------------

@@ -1,22 +1,22 @@
 """Sources of rows: an array, a stream of chunks, or a Dask collection.
 
 Nobody outside this folder asks which of the three it is. Others ask for `Rows`, or whether the rows
-come in pieces, and for one piece after the other.
+come in pieces.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..engine import as_host
 from ..kernels import points as pts
-from .dask import Partitions, delayed_blocks, is_dask, is_dask_frame
+from .dask import Partitions, delayed_blocks, is_dask
 from .held import HeldRows
 from .interface import Check, Rows
 from .partitioned import PartitionedRows
 from .streamed import StreamedRows
-from .streams import is_stream, n_rows
+from .streams import filled_chunks, is_stream, n_rows
 
 
 def source_of(X: Any, check: Check, room: int = 1 << 30) -> Rows:
@@ -39,22 +39,15 @@ def in_pieces(X: Any) -> bool:
     return is_dask(X) or is_stream(X)
 
 
-def pieces(X: Any) -> Iterator[Any]:
-    """The chunks of a stream, or the partitions of a Dask collection, which are not empty."""
-    for piece in _computed(X) if is_dask(X) else X:
-        if n_rows(piece):
-            yield piece
-
-
 def first_block(X: Any) -> Any:
     """Rows that show the columns and the precision of X: the first chunk of a stream, else X."""
-    return next(pieces(X), X) if is_stream(X) else X
+    return next(filled_chunks(X), X) if is_stream(X) else X
 
 
 def target_shape(values: Any) -> tuple[int, ...]:
     """The shape of one row's targets, from the first chunk that is not empty."""
     if is_stream(values):
-        values = next(map(np.asarray, map(as_host, pieces(values))), np.empty(0))
+        values = next(map(np.asarray, map(as_host, filled_chunks(values))), np.empty(0))
     return tuple(values.shape[1:])
 
 
@@ -79,14 +72,6 @@ def count_rows(X: Any) -> int:
     return Partitions(X).n if is_dask(X) else sum(map(n_rows, X))
 
 
-def _computed(X):
-    """The partitions of a Dask collection, one after the other."""
-    blocks = X.partitions if is_dask_frame(X) else X.blocks
-    count = X.npartitions if is_dask_frame(X) else X.numblocks[0]
-    for i in range(count):
-        yield blocks[i].compute()
-
-
 def distinct(column: Any, make: Callable[[Any], Any] = np.asarray) -> np.ndarray:
     """The sorted values of a column; `make` turns a block of it into an array."""
     if is_dask(column):
@@ -95,9 +80,8 @@ def distinct(column: Any, make: Callable[[Any], Any] = np.asarray) -> np.ndarray
         task = dask.delayed(_values, pure=False)
         found = dask.compute(*[task(block, make) for block in delayed_blocks(column)])
     else:
-        found = [
-            _values(block, make) for block in (pieces(column) if in_pieces(column) else [column])
-        ]
+        blocks = filled_chunks(column) if is_stream(column) else [column]
+        found = [_values(block, make) for block in blocks]
     return np.unique(np.concatenate([values for values in found if len(values)]))
 
 

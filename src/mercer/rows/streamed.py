@@ -4,20 +4,19 @@ Certification needs every row, and methods need another pass, so a stream must s
 it is iterated: a class with __iter__, or Chunks around a function that opens the data.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from ..engine import coordinates_bytes, is_array, is_cpu, namespace, rows_of, tiles, to_torch
+from ..engine import is_array, is_cpu, namespace, rows_of, tiles, to_torch
 from ..kernels import points as pts
 from .held import CHUNK_ROWS, KeptHere, rows_at, stacked
-from .interface import LargestResidual, SampledRows, smallest
-from .streams import checksum_of, paired_columns, refuse_iterator
+from .interface import LargestResidual, LocalRows, SampledRows, smallest
+from .streams import Watch, bytes_of_rows, checksum_of, paired_columns, refuse_iterator
 
 
 class Chunks:
@@ -71,7 +70,7 @@ class Chunks:
 
 
 @dataclass
-class StreamedRows:
+class StreamedRows(LocalRows):
     """The chunks of a stream as checked points, read anew in each pass.
 
     Parameters
@@ -84,7 +83,7 @@ class StreamedRows:
     source: Any
     check: Any
     room: int = 1 << 30
-    seen: dict = field(default_factory=dict)  # of the first pass: number of rows, fingerprint
+    watch: Watch = field(default_factory=lambda: Watch("X"))
 
     def __post_init__(self):
         refuse_iterator(self.source)
@@ -95,17 +94,16 @@ class StreamedRows:
 
     @property
     def n(self) -> int:
-        if "rows" not in self.seen:
-            for _ in self.chunks():
-                pass
-        return self.seen["rows"]
+        if "rows" not in self.watch.seen:
+            deque(self.parts(), maxlen=0)
+        return self.watch.seen["rows"]
 
     def blocks(self, rows: int):
-        return (points for _, points in self.chunks())
+        return (points for _, points, _ in self.parts())
 
     def take(self, positions: np.ndarray):
         parts = []
-        for start, points in self.chunks():
+        for start, points, _ in self.parts():
             here = (positions >= start) & (positions < start + points.shape[0])
             if here.any():
                 parts.append(rows_at(points, positions[here] - start))
@@ -114,13 +112,7 @@ class StreamedRows:
     def checked(self, check: Any):
         return replace(self, check=check)
 
-    def chunks(self):
-        """(position of the first row, points) of every chunk that is not empty."""
-        for start, points, _ in self._with(()):
-            yield start, points
-
-    def _with(self, columns):
-        """The same, and the blocks of the columns."""
+    def parts(self, columns: Any = ()):
         start, fingerprint = 0, 0
         for chunk, blocks in paired_columns(self.source, columns):
             points = self.check(chunk)
@@ -129,21 +121,12 @@ class StreamedRows:
             start += points.shape[0]
         if start == 0:
             raise ValueError("Found array with 0 sample(s): the stream holds no rows.")
-        self._compare("rows", start)
-        self._compare("values", fingerprint)
-
-    def _compare(self, what, now):
-        before = self.seen.setdefault(what, now)
-        if before != now:
-            counts = f" ({before} rows in the first pass, {now} now)" if what == "rows" else ""
-            raise RuntimeError(
-                f"X changes each time it is read: its {what} differ between two passes{counts}. "
-                "Write the rows to a file, or fix the seed of what makes them."
-            )
+        self.watch.compare("rows", start)
+        self.watch.compare("values", fingerprint)
 
     def sample(self, size: int, rng: np.random.Generator):
         kept, positions, numbers, n = None, np.empty(0, dtype=int), np.empty(0), 0
-        for start, points in self.chunks():
+        for start, points, _ in self.parts():
             n = start + points.shape[0]
             numbers = np.concatenate([numbers, rng.random(points.shape[0])])
             positions = np.concatenate([positions, start + np.arange(points.shape[0])])
@@ -155,24 +138,13 @@ class StreamedRows:
             positions, numbers = positions[best], numbers[best]
         return SampledRows(kept, positions, n)
 
-    def fold(self, step: Any, columns: Any = ()):
-        return reduce(
-            add,
-            (step(points, *blocks, start=start) for start, points, blocks in self._with(columns)),
-        )
-
-    def chain(self, step: Any, state: Any, columns: Any = ()):
-        for _, points, blocks in self._with(columns):
-            state = step(state, points, *blocks)
-        return state
-
     def filter(self, keep: Any):
         kept, positions, worst, count = None, [], LargestResidual(), 0
-        for start, points in self.chunks():
+        for start, points, _ in self.parts():
             mask, others = keep(points)
             worst, where = worst + others, np.flatnonzero(mask)
             count += len(where)
-            most = self.room // max(1, _bytes_of_row(points))
+            most = self.room * points.shape[0] // max(1, bytes_of_rows(points))
             where = where[: max(0, most - _count(kept))]
             if len(where):
                 picked = pts.take(points, where)
@@ -180,28 +152,7 @@ class StreamedRows:
                 positions.append(start + where)
         rows = np.arange(_count(kept))
         where = np.concatenate(positions) if positions else np.empty(0, dtype=int)
-        return KeptOfStream(kept, rows, where, worst, self, count - len(rows))
-
-
-@dataclass(frozen=True)
-class KeptOfStream(KeptHere):
-    """Rows held here, and how many more there was no room for: these are read once more."""
-
-    stream: StreamedRows
-    more: int
-
-    @property
-    def count(self):
-        return len(self.rows) + self.more
-
-    def draw(self, size: int, rng: np.random.Generator):
-        here = KeptHere(self.points, self.rows, self.positions, self.worst)
-        return here.draw(size, rng)
-
-    def filter(self, keep: Any):
-        if self.more:
-            return self.stream.filter(keep)
-        return KeptHere(self.points, self.rows, self.positions, self.worst).filter(keep)
+        return KeptHere(kept, rows, where, worst, count - len(rows), self)
 
 
 def _fingerprint_of(points: Any, before: int = 0):
@@ -211,15 +162,6 @@ def _fingerprint_of(points: Any, before: int = 0):
     if is_array(points) and not is_cpu(points):  # one number travels, not all rows
         points = namespace(points).sum(points)
     return checksum_of(points, before)
-
-
-def _bytes_of_row(points: Any):
-    """About; an object counts as a kilobyte."""
-    if scipy.sparse.issparse(points):
-        return (12 * points.nnz) // points.shape[0] + 8
-    if not is_array(points) or points.dtype == object:
-        return 1000
-    return coordinates_bytes(1, points.shape[1])
 
 
 def _count(points):

@@ -34,17 +34,20 @@ def refuse_iterator(stream: Any, name: str = "X", reader: str = "a fit"):
 
 
 class Watch:
-    """Notices a column whose values differ from those of an earlier pass, as far as it went."""
+    """Notices rows or a column whose values differ from those of an earlier pass."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.seen: dict[Any, int] = {}  # checksum of the first rows, by their number
+        self.seen: dict[Any, int] = {}  # number of rows, and checksums of the first ones
 
     def compare(self, what: Any, now: int) -> None:
-        if self.seen.setdefault(what, now) != now:
+        before = self.seen.setdefault(what, now)
+        if before != now:
+            counts = f" ({before} rows in the first pass, {now} now)" if what == "rows" else ""
             raise RuntimeError(
-                f"{self.name} changes each time it is read: its values differ between two passes. "
-                "Write them to a file, or fix the seed of what makes them."
+                f"{self.name} changes each time it is read: its {'rows' if counts else 'values'} "
+                f"differ between two passes{counts}. Write them to a file, or fix the seed of what "
+                "makes them."
             )
 
 
@@ -61,8 +64,8 @@ class Tuples:
         self.watches = [Watch(name) for name in self.NAMES[1:]]
 
     def _given(self) -> Iterator[tuple[Any, ...]]:
-        beside = [() if part is None else _filled(part) for part in self.beside]
-        for chunk, *others in zip_longest(_filled(self.stream), *beside, fillvalue=()):
+        beside = [() if part is None else filled_chunks(part) for part in self.beside]
+        for chunk, *others in zip_longest(filled_chunks(self.stream), *beside, fillvalue=()):
             rows, *own = _tuple(chunk)
             if own and self.beside[0] is not None:
                 refuse_tuple(chunk)
@@ -168,7 +171,7 @@ def refuse_tuple(chunk: Any) -> None:
         )
 
 
-def _filled(stream: Any) -> Iterator[Any]:
+def filled_chunks(stream: Any) -> Iterator[Any]:
     """The chunks that are not empty (a tuple never is)."""
     return (chunk for chunk in stream if n_rows(chunk))
 
@@ -200,3 +203,12 @@ def checksum_of(values: Any, before: int = 0) -> int:
         elif isinstance(value, (str, bytes, int, float, np.generic)):
             before = zlib.crc32(f"{value!r}\0".encode(errors="replace"), before)
     return before
+
+
+def bytes_of_rows(chunk: Any) -> int:
+    """About; an object counts as a kilobyte."""
+    if scipy.sparse.issparse(chunk):
+        return 12 * chunk.nnz + 8 * chunk.shape[0]
+    size = getattr(chunk, "nbytes", None)
+    is_objects = getattr(getattr(chunk, "dtype", None), "kind", "f") == "O"
+    return size if isinstance(size, int) and not is_objects else 1000 * n_rows(chunk)

@@ -15,9 +15,8 @@ from typing import Any
 from uuid import uuid4
 from weakref import WeakSet
 
-from ..engine import one_blas_thread, single_threaded, tiles
+from ..engine import one_blas_thread, single_threaded
 from ..kernels import Kernel
-from .held import rows_at
 
 # Clients whose workers were asked.
 _ASKED: WeakSet = WeakSet()
@@ -154,9 +153,3 @@ def current_worker():
         return get_worker()
     except ValueError:
         return None
-
-
-def panels(block: Any, width: int):
-    """Consecutive pieces of a block that are small enough to be mapped to `width` coordinates."""
-    for where in tiles.panel_slices(block, width):
-        yield where, rows_at(block, where)

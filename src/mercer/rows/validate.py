@@ -4,11 +4,9 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-import scipy.sparse
 from sklearn.utils.validation import validate_data
 
-from ..engine import device, is_array, is_matrix, is_numpy, namespace
+from ..engine import device, is_array, is_numpy, namespace
 from ..kernels import Kernel
 from ..kernels import points as pts
 from .source import in_memory
@@ -28,28 +26,17 @@ def validated_points(
     if reset:
         for name in ("n_features_in_", "feature_names_in_"):
             estimator.__dict__.pop(name, None)
-    objects = kernel.kind == "objects" or (kernel.kind == "any" and not is_array(X))
-    if objects and not (scipy.sparse.issparse(X) or pts.is_frame(X) or is_matrix(X)):
-        estimator.array_kind_ = ("numpy", "cpu")
-        return pts.as_objects(X)
-    if is_array(X) and not is_numpy(X):
-        X = pts.as_vectors(X)
-        if reset:
-            estimator.n_features_in_ = X.shape[1]
-        else:
-            check_n_columns(estimator, X.shape[1])
-    elif pts.is_frame(X) and kernel.kind != "vectors":
-        # Columns of several types: the kernel says which must be numbers.
-        X = kernel.points(validate_data(estimator, X, skip_check_array=True, reset=reset))
+    if pts.is_frame(X):  # what is wrong with the names says more than the values can
+        with pts.naming("X"):
+            validate_data(estimator, X, skip_check_array=True, reset=reset)
+        X = kernel.points(X)
     else:
-        with pts.reading_numbers(X):
-            X = validate_data(
-                estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
-            )
-        X = kernel.layout.stored(X)
+        X = kernel.points(X)
+        if X.ndim == 2:
+            validate_data(estimator, X, skip_check_array=True, reset=reset)
     if reset:
         estimator.array_kind_ = _kind(X)
-    else:
+    elif X.ndim == 2:
         check_kind(estimator, X)
         if in_range:
             kernel.check_range(X)
@@ -84,7 +71,7 @@ def _kind(X):
 
 @dataclass
 class PointCheck:
-    """A block of rows as checked points of a kernel.
+    """A block of rows as checked points of a kernel, or as it is where frames stay frames.
 
     Before the kernel is bound to data only types and columns are checked, not its range. The
     check's own copy of the estimator learns about the input: `take_input_names` has it from there.
@@ -95,6 +82,7 @@ class PointCheck:
     bound: bool = False
     first: bool = False  # whether the next block decides the columns
     columns: list | None = None  # of frames that stay frames
+    name: str = "X"  # in messages, where no estimator reads the rows
 
     @classmethod
     def of(cls, estimator: Any, kernel: Kernel, **options: Any) -> "PointCheck":
@@ -122,22 +110,11 @@ class PointCheck:
             if reset:
                 validate_data(self.estimator, block, skip_check_array=True)
             return block
+        if self.estimator is None:
+            return self.kernel.points(block, name=self.name)
         return validated_points(
             self.estimator, block, self.kernel, reset=reset, in_range=self.bound
         )
-
-
-@dataclass
-class SampleCheck:
-    """A block of rows of a sample that no estimator reads: messages call it by its name."""
-
-    kernel: Kernel
-    name: str
-    names: list | None = None
-    first: bool = False
-
-    def __call__(self, block: Any) -> Any:
-        return self.kernel.points(block, name=self.name) if self.names is None else block
 
 
 def take_input_names(estimator: Any, fitted: Any) -> None:

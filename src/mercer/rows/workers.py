@@ -12,9 +12,7 @@ from ..engine import (
     MatrixProduct,
     MemoryLimitError,
     coordinates_bytes,
-    exact_shares,
     gram,
-    quick_shares,
     readable,
     rows_of,
 )
@@ -67,7 +65,7 @@ class Workers:
         """Send the kernel and all its points, in double precision, to every worker: once."""
         if self.exact is not None and self.exact.values.X is X:
             return
-        self.exact = exact_shares(kernel, X)
+        self.exact = MatrixProduct.shares(kernel, X)
         self.given = self._send(self.exact)
 
     def coordinates(self, factor: Any, roots: Any = None) -> "CoordinatesOnWorkers":
@@ -78,7 +76,7 @@ class Workers:
         return self._product(self.exact, self.given, exact=True)
 
     def quick_product(self, kernel: Kernel, X: Any) -> MatrixProduct | None:
-        shares = quick_shares(kernel, X)
+        shares = MatrixProduct.quick_shares(kernel, X)
         return None if shares is None else self._product(shares, self._send(shares), exact=False)
 
     def _send(self, shares):

@@ -1,18 +1,16 @@
 """Ridge regression: one problem, one solution, and solvers behind one small interface."""
 
-from ..rows import Workers
-from .auto import SOLVERS, Plan, ridge_on_coordinates, solve_ridge, time_in_words
+from .auto import SOLVERS, Plan, solve_ridge, time_in_words
 from .duality import Rounding
 from .iterations import Certified, solve_iteratively
 from .landmark_solver import LandmarkSolution, LandmarkSolver, jittered_factor
-from .newton import LogisticProblem, Workspace, solve_logistic
+from .newton import LogisticProblem
 from .optimal_scoring import Fisher, Shrinkage
 from .problem import Choice, Given, LeaveOneOut, Preconditioning, RidgeProblem
 from .refinement import Step
 from .solution import LeftOut, RidgeSolution, Steps
 from .solver import CannotSolve
-from .svm import MarginProblem, solve_margin
-from .system import double_like, row_copies
+from .svm import MarginProblem
 
 __all__ = [
     "SOLVERS",
@@ -29,9 +27,7 @@ __all__ = [
     "RidgeSolution",
     "Step",
     "Steps",
-    "Workers",
     "jittered_factor",
-    "ridge_on_coordinates",
     "solve_iteratively",
     "solve_ridge",
 ]

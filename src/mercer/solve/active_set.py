@@ -38,7 +38,7 @@ class Free:
     inverse: Any = None
 
     @classmethod
-    def of(cls, problem, rows):
+    def of(cls, problem: Any, rows: np.ndarray):
         """None where the matrix is singular beyond repair."""
         if not len(rows):  # LAPACK complains of nothing
             return cls(rows, np.zeros((0, 0)))
@@ -54,7 +54,7 @@ class Free:
         half.flat[:: len(rows) + 1] /= 2
         return cls(rows, half + half.T)
 
-    def with_more(self, problem, more):
+    def with_more(self, problem: Any, more: np.ndarray):
         """One block of bordering; None where the matrix becomes singular."""
         if self.inverse is None or len(more) > MOST_CHANGES * len(self.rows):
             return Free.of(problem, np.concatenate([self.rows, more]))
@@ -73,7 +73,7 @@ class Free:
         grown = np.block([[self.inverse + right @ HB.T, -right], [-right.T, inner]])
         return Free(np.concatenate([self.rows, more]), grown)
 
-    def without(self, gone):
+    def without(self, gone: np.ndarray):
         """The inverse of a submatrix, from the Schur complement; `gone` are positions in rows."""
         if not len(gone):
             return self
@@ -98,6 +98,7 @@ class BoxDual:
     b: float
     values: np.ndarray
     free: Any = None
+    gap: float = np.inf
 
     def __post_init__(self):
         self.y, self.C = self.problem.y, self.problem.C
@@ -106,16 +107,18 @@ class BoxDual:
         self.values = self.values + self.problem.values(c - self.c)
         self.c = c
 
-    def solve(self, aim: float) -> None:
-        """Ascend until the duality gap is at most `aim`, or nothing changes any more."""
-        lowest, highest, share, still = np.inf, -np.inf, 1.0, 0
+    def solve(self, aim: float, patience: int = MOST_ROUNDS) -> None:
+        """Ascend until the duality gap is at most `aim`, or nothing changes any more; or until it
+        has not fallen a hundredfold in so many rounds."""
+        lowest, highest, share, still, first = np.inf, -np.inf, 1.0, 0, 0.0
         inside = np.flatnonzero((self.c > self.low) & (self.c < self.high))
         self.free = Free(inside)
-        for _ in range(MOST_ROUNDS):
+        for count in range(MOST_ROUNDS):
             left = self.y - self.values - self.b
-            gap = float(np.sum(self.C * np.maximum(self.y * left, 0.0) - self.c * left))
+            gap = self.gap = float(np.sum(self.C * np.maximum(self.y * left, 0.0) - self.c * left))
             value = float(self.c @ (self.y - self.values / 2))
-            if gap <= aim:
+            first = gap if count == 0 else first
+            if gap <= aim or (count == patience and gap > 0.01 * first):
                 return
             still = 0 if value > highest + STALLED * abs(highest) else still + 1
             if still >= MOST_STILL:
@@ -218,7 +221,7 @@ def _solved(A, B):
         return np.linalg.lstsq(A, B, rcond=None)[0]
 
 
-def balanced(c, low, high):
+def balanced(c: np.ndarray, low: np.ndarray, high: np.ndarray):
     """c with sum(c) = 0 up to rounding, within its bounds: those that are free move first."""
     for free in ((c > low) & (c < high), np.ones(len(c), dtype=bool)):
         total = float(c.sum())

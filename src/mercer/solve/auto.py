@@ -6,13 +6,10 @@ from typing import Any
 from ..engine import (
     MapBytes,
     MemoryLimitError,
-    current,
     readable,
     using,
 )
-from ..kernels import Linear
-from ..rows import HeldRows, Training, gather
-from ..space import MapOptions
+from ..rows import gather
 from .direct import Direct
 from .fourier_solver import FourierSolver
 from .iterative import Iterative
@@ -96,6 +93,19 @@ def solve_ridge(
         it cannot end (`CannotSolve`) makes room for the next.
     name : str or None
         What the user calls the solver, for messages.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF
+    >>> from mercer.engine import current
+    >>> from mercer.rows import HeldRows, Training
+    >>> from mercer.solve import Given, RidgeProblem, solve_ridge
+    >>> x = np.linspace(0, 6, 50)[:, None]
+    >>> training = Training(RBF(1.0), HeldRows(x), current())
+    >>> problem = RidgeProblem(training, np.sin(x), Given(np.array([0.1])))
+    >>> solve_ridge(problem).prediction(x).shape
+    (50, 1)
     """
     with using(problem.training.resources):
         if solver == "auto":
@@ -106,15 +116,6 @@ def solve_ridge(
             kind = MemoryLimitError if isinstance(reason, TooLarge) else ValueError
             raise kind(f"{name or f'solver={chosen.name!r}'}: {reason}.")
         return chosen.solve(problem)
-
-
-def ridge_on_coordinates(F: Any, T: Any, alpha: Any, weights: Any = None) -> RidgeSolution:
-    """Ridge with an intercept on coordinates that are at hand: the kernel is linear in them."""
-    # Whoever made them has found room for them.
-    training = Training(Linear(), HeldRows(F), replace(current(), memory_limit=None))
-    options = MapOptions(basis="closed")
-    problem = RidgeProblem(training, T, alpha, weights, intercept=True, map=options)
-    return solve_ridge(problem, "primal")
 
 
 def _cheapest(problem):

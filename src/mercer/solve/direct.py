@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import eps_of, exact_product, is_numpy, matrix_bytes, namespace, on_device_of, tiles
+from ..engine import MatrixProduct, eps_of, is_numpy, matrix_bytes, namespace, on_device_of, tiles
 from ..kernels import Kernel
 from ..space import Landmarks
 from .dual import Dual, DualSolution, DualSolver, Found, inverse_diagonal, with_intercept
@@ -94,7 +94,7 @@ def _solved(problem, K, T, w, alphas):
         X, left, factors = solve_regularized(K, B, penalties, noise, in_place=in_place)
         if in_place:  # the factor stands where K was
             shift = on_device_of(penalties, X)[None, :] * (X if w is None else X / w[:, None])
-            left = B - exact_product(problem.kernel, rows)(X) - shift
+            left = B - MatrixProduct.of(problem.kernel, rows)(X) - shift
         return Found(X, *certified(problem.kernel, rows, X, left, B, penalties, w))
 
     while True:

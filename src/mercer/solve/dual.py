@@ -15,7 +15,7 @@ from .problem import RidgeProblem
 from .regularized import factor_shifted
 from .solution import LeftOut, RidgeSolution, left_out_of, per_target
 from .solver import Solver
-from .system import double_like, scattered
+from .system import scattered
 
 # Points whose standard deviation is worth a solve of its own, and training rows that certify an
 # upper value for all others.
@@ -211,7 +211,7 @@ class DualSolution(RidgeSolution):
         if self.ones is None:
             return 0.0
         S, u = self.prediction.S, self._unit(alpha)
-        u = on_device_of(u, double_like(S))
+        u = on_device_of(u, S, dtype=float)
         told = tiles.multiply(self.kernel, Z, S, u[:, None])[:, 0]
         return (1 - told) ** 2 / namespace(u).sum(u)
 

@@ -25,12 +25,15 @@ interval is an upper bound. A dual point whose coefficients sum to s and not to 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..engine import as_numpy
 
 EPS = float(np.finfo(np.float64).eps)
+# Kinks of losses that are sorted, all of them; of more, one in so many tells which.
+MANY_KINKS, SAMPLED = 5000, 50
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Rounding:
     lengths: np.ndarray
 
     @classmethod
-    def of(cls, kernel, points):
+    def of(cls, kernel: Any, points: Any):
         lengths = as_numpy(kernel.layout.lengths(kernel, points)).astype(np.float64)
         n = points.shape[0]
         unit = float(kernel.rounding(kernel.landmarks(points)))
@@ -71,12 +74,12 @@ class Rounding:
     def longest(self):
         return float(self.lengths.max(initial=0.0))
 
-    def aim(self, tol, norm):
+    def aim(self, tol: float, norm: float):
         """The gap at which the error is tol times |f|, or tol where values of f are below 1: the
         margin is 1, and the exact function may be zero."""
         return (tol * max(norm, 1.0 / max(self.longest, 1e-150))) ** 2 / 2
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray):
         """Rounding of some of the rows."""
         return Rounding(self.eta, self.lengths[rows])
 
@@ -85,7 +88,17 @@ class Rounding:
         return self.eta * size * self.lengths
 
 
-def hinge_certificate(y, C, c, b, values, rounding, size, apart=0.0) -> Certificate:
+def hinge_certificate(
+    y: np.ndarray,
+    C: np.ndarray,
+    c: np.ndarray,
+    b: float,
+    values: np.ndarray,
+    rounding,
+    size,
+    apart=0.0,
+    error=None,
+) -> Certificate:
     """Certificate of a support vector machine.
 
     Parameters
@@ -97,8 +110,10 @@ def hinge_certificate(y, C, c, b, values, rounding, size, apart=0.0) -> Certific
     rounding, size : Rounding, and |l c| of all sums that made the values
     apart : float
         |f - f_c|^2 at most; zero where f is the function of c.
+    error : ndarray, optional
+        Errors of the values at most; None: those of their sums.
     """
-    error = rounding.of_sums(size)
+    error = rounding.of_sums(size) if error is None else error
     m, a = 1.0 - y * (values + b), y * c
     below, above = m - error, m + error
     terms = np.maximum(
@@ -119,11 +134,11 @@ def _certificate(c, b, values, rounding, size, apart, terms, slack, error, b_ran
     return Certificate(gap, norm_error, max(b - least, most - b, 0.0), square**0.5)
 
 
-def hinge_range(y, C):
+def hinge_range(y: np.ndarray, C: np.ndarray):
     """(values, errors) -> all b that may be best for values within these errors."""
     level, order_error = float(C[y > 0].sum()), len(y) * EPS
 
-    def interval(values, errors):
+    def interval(values: np.ndarray, errors: Any):
         t = y - values
         least, _ = weighted_quantiles(t - errors, C, level, order_error)
         _, most = weighted_quantiles(t + errors, C, level, order_error)
@@ -132,18 +147,38 @@ def hinge_range(y, C):
     return interval
 
 
-def weighted_quantiles(t, weights, level, slack=0.0):
+def weighted_quantiles(t: np.ndarray, weights: np.ndarray, level: float, slack=0.0):
     """(smallest, largest) minimiser b of the hinge losses whose kinks are at t: where the weight of
     kinks below b reaches `level`. `slack`: the relative error that a sum of weights may have."""
-    order = np.argsort(t, kind="stable")
-    t, reached = t[order], np.cumsum(weights[order])
-    total = reached[-1]
-    first = int(np.searchsorted(reached, level - slack * total, side="left"))
-    last = int(np.searchsorted(reached, level + slack * total, side="right"))
+    slack *= float(weights.sum())
+    below = 0.0
+    if len(t) > MANY_KINKS:
+        below, t, weights = _around(t, weights, level, slack)
+    order = np.argsort(t)  # equal ones in any order: one of them is the result
+    t, reached = t[order], below + np.cumsum(weights[order])
+    first = int(np.searchsorted(reached, level - slack, side="left"))
+    last = int(np.searchsorted(reached, level + slack, side="right"))
     return float(t[min(first, len(t) - 1)]), float(t[min(last, len(t) - 1)])
 
 
-def best_hinge_intercept(y, C, values):
+def _around(t, weights, level, slack):
+    """(weight below, kinks, weights) of the kinks among which the level is reached, as a sample of
+    them tells; of all kinks where it does not."""
+    some = np.argsort(t[::SAMPLED])
+    reached = np.cumsum(weights[::SAMPLED][some])
+    at = int(np.searchsorted(reached, level / float(weights.sum()) * reached[-1]))
+    sample, reach = t[::SAMPLED][some], 20 + len(some) // 20
+    least = sample[at - reach] if at >= reach else -np.inf
+    most = sample[at + reach] if at + reach < len(sample) else np.inf
+    is_below = t < least
+    inside = ~is_below & (t <= most)
+    below, within = float(weights[is_below].sum()), float(weights[inside].sum())
+    if not below + slack < level - slack <= level + slack < below + within - slack:
+        return 0.0, t, weights
+    return below, t[inside], weights[inside]
+
+
+def best_hinge_intercept(y: np.ndarray, C: np.ndarray, values: np.ndarray):
     """In the middle of all that are best, as libsvm has it."""
     least, most = weighted_quantiles(y - values, C, float(C[y > 0].sum()), len(y) * EPS)
     return (least + most) / 2

@@ -36,10 +36,10 @@ from .direct import Direct
 from .dual import FEW, DualSolution, DualSolver, Found, with_intercept
 from .fourier_map import FourierEquations
 from .penalty import choose_on_rows
+from .primal import chooses_by_all_errors
 from .problem import Given, RidgeProblem
 from .solution import Steps
 from .solver import CannotSolve, Cost
-from .system import double_like
 from .toeplitz import NormalEquations, solve_normal
 
 # Rows at which the residual is computed with the kernel itself.
@@ -83,7 +83,7 @@ class FourierSolver(DualSolver):
                 "RationalQuadratic, Laplacian, Periodic and Constant, their sums, scales, products "
                 "and powers, and OnColumns of them. Use form='auto'"
             )
-        if not asked and problem.would_sample:
+        if not asked and chooses_by_all_errors(problem):
             return "it would choose alpha on a sample, and the errors of all rows fit the memory"
         if self._plan(problem) is None:
             return (
@@ -127,7 +127,7 @@ class FourierSolver(DualSolver):
         def equations(B: Any, penalties: np.ndarray):
             nonlocal found
             found = self._found(problem, plan, points, B, penalties)
-            return Found(on_device_of(found.coef, double_like(points)), found.bounds, found.norms)
+            return Found(on_device_of(found.coef, points, dtype=float), found.bounds, found.norms)
 
         try:
             solved = with_intercept(T, alphas, problem.intercept, equations)
@@ -247,7 +247,7 @@ class DualSystem:
         left += EPS * np.linalg.norm(root * T, axis=0)
         self.bounds = left / (2 * np.sqrt(alphas))
         self.norms = np.sqrt(np.sum(images**2, axis=0))
-        some, W = evenly(points.shape[0], CHECKED), on_device_of(self.coef, double_like(points))
+        some, W = evenly(points.shape[0], CHECKED), on_device_of(self.coef, points, dtype=float)
         K_a = as_numpy(tiles.multiply(kernel, pts.take(points, some), kernel.landmarks(points), W))
         worst = np.abs(T[some] - K_a - alphas * self.coef[some] / self.weights[some, None])
         self.residuals = worst.max(axis=0) / np.where(scales > 0, scales, 1.0)
@@ -354,7 +354,7 @@ class FourierSolution(DualSolution):
     def _outside(self, Z, alpha):
         """k_z' a for the a whose targets are k_z."""
         S = self.prediction.S
-        eye = on_device_of(np.eye(Z.shape[0]), double_like(S))
+        eye = on_device_of(np.eye(Z.shape[0]), S, dtype=float)
         K_Z = as_numpy(tiles.multiply(self.kernel, S, Z, eye))
         scales, alphas = np.sqrt(np.mean(K_Z**2, axis=0)), np.full(Z.shape[0], alpha)
         system = DualSystem(self.prediction.space, S, alphas, self.weights, self.max_iter)

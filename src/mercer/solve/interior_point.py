@@ -89,12 +89,12 @@ class _System:
     def __init__(self, Phi, T):
         self.Phi, self.T, self.C = Phi, T, low_rank_factor(Phi, T)
 
-    def solve(self, right):
+    def solve(self, right: np.ndarray):
         inner = solve_factored(self.C, self.Phi.T @ (self.T * right))
         return self.T * (right - self.Phi @ inner)
 
 
-def low_rank_factor(Phi, T):
+def low_rank_factor(Phi: np.ndarray, T: np.ndarray):
     """The Cholesky factor of I + Phi' diag(T) Phi, by which diag(1 / T) + Phi Phi' is inverted."""
     xp, root = namespace(Phi), namespace(Phi).sqrt(T)[:, None]
     # A panel at a time: Phi may be half of the memory that is allowed.

@@ -24,9 +24,9 @@ from ..engine import (
     current,
     evenly,
     is_integer,
+    largest_power,
     namespace,
     on_device_of,
-    power_of_two,
     readable,
     using,
 )
@@ -64,6 +64,10 @@ class Certified:
         Landmarks of the preconditioner.
     way : {"stored", "tiles", "fused", "workers"}
         How exact products were computed.
+
+    Examples
+    --------
+    See :func:`solve_iteratively`.
     """
 
     coef: Any
@@ -104,7 +108,7 @@ def solve_iteratively(
     points : array of shape (n, n_features)
         The rows; of kernels on objects, ``kernel.points(X)``.
     T : array of shape (n, n_targets)
-        Targets.
+        The targets, one column each.
     alphas : sequence of float
         Positive penalties, one per target.
     weights : array of shape (n,) or None
@@ -157,7 +161,7 @@ def solve_iteratively(
     _check_symmetry(kernel, points)
     # The solution is linear in the targets, and their squares must neither vanish nor overflow.
     T = namespace(T).astype(T, namespace(T).float64, copy=False)
-    sizes = power_of_two(namespace(T).max(namespace(T).abs(T), axis=0))
+    sizes = largest_power(T, axis=0)
     T = T / on_device_of(sizes, T)[None, :]
     X = kernel.layout.in_double(points)
     resources = current() if resources is None else resources

@@ -15,7 +15,6 @@ from ..engine import (
     MemoryLimitError,
     as_numpy,
     coordinates_bytes,
-    exact_product,
     is_array,
     is_numpy,
     matrix_bytes,
@@ -31,11 +30,12 @@ from .iterations import solve_iteratively
 from .optimal_scoring import Shrinkage
 from .penalty import choose, choose_on_rows
 from .preconditioner import SHARE_OF_ALPHA, chosen_rank
+from .primal import chooses_by_all_errors
 from .problem import Choice, Given, RidgeProblem
 from .ridge_path import RidgePath
 from .solution import Steps
 from .solver import OPERATION, START, VALUE, CannotSolve, Cost, TooLarge
-from .system import VECTORS, double_like, vectors_of
+from .system import VECTORS, vectors_of
 
 # Seconds of one core for one number of a stored kernel matrix in a product with a vector.
 STORED = 4e-10
@@ -70,7 +70,7 @@ class Iterative(DualSolver):
         room = self._held(problem) + coordinates_bytes(problem.n, VECTORS * t + 4)
         if room > problem.limit:
             return TooLarge.beyond("vectors, landmarks and copies of rows", room, problem.limit)
-        if problem.would_sample:
+        if chooses_by_all_errors(problem):
             return "it would choose alpha on a sample, and the errors of all rows fit the memory"
         if replaces and not problem.is_small:
             products = self._products(problem, self._landmarks(problem))
@@ -258,7 +258,7 @@ class IterativeSolution(DualSolution):
 
     def _by_solves(self, Z, alpha):
         S = self.prediction.S
-        K_Z = tiles.multiply(self.kernel, S, Z, on_device_of(np.eye(Z.shape[0]), double_like(S)))
+        K_Z = tiles.multiply(self.kernel, S, Z, on_device_of(np.eye(Z.shape[0]), S, dtype=float))
         alphas = np.full(Z.shape[0], alpha)
         found = solve_iteratively(self.kernel, S, K_Z, alphas, self.weights, **(self.again or {}))
         return namespace(K_Z).sum(K_Z * found.coef, axis=0)
@@ -317,7 +317,7 @@ class Explained:
         if missed.mean() > MISSED * alpha:
             return None
         path = RidgePath.of_coordinates(found.F, problem.T)
-        product = exact_product(training.kernel, points, limit)
+        product = MatrixProduct.of(training.kernel, points, limit)
         return cls(found, path, missed, product, int(rng.integers(2**31)))
 
     def unexplained(self, alpha: float) -> np.ndarray:

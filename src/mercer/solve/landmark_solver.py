@@ -13,7 +13,6 @@ from ..engine import (
     on_device_of,
     positive_part,
     put,
-    put_rows,
     row_norms,
     solve_triangular,
     tiles,
@@ -156,7 +155,7 @@ class LandmarkSolution(PrimalSolution):
         places, landmarks = self._landmarks_among(which, share)
         if len(places):
             others = self._without(L, landmarks, pts.take(answers, places), pts.take(F, places))
-            answers = put_rows(answers, places, others)
+            answers = put(answers, places, slice(None), others)
         unseen, open_part, fitted = answers[:, 0], answers[:, 1], answers[:, 2:]
         leverage = open_part + 1 / self.total
         left = 1 - leverage * _left_weight(leverage, weights, share)

@@ -33,7 +33,6 @@ from ..engine import (
     MatrixProduct,
     as_numpy,
     coordinates_bytes,
-    exact_product,
     is_cpu,
     matrix_bytes,
     namespace,
@@ -54,7 +53,7 @@ from .primal import Primal
 from .problem import Given, Preconditioning, RidgeProblem
 from .regularized import solve_factored
 from .solver import CannotSolve, Solver
-from .system import double_like, vectors_of
+from .system import vectors_of
 
 # Solvers of a step: exact ones, to what a step needs. Steps of several classes are iterations.
 COMPETING = (Direct(), Primal(), Iterative(), FourierSolver(quick=True))
@@ -124,6 +123,20 @@ class LogisticProblem:
         count = USUAL * self.targets.shape[1]
         return [(solver, way.times(count)) for solver, way in made]
 
+    def workspace(self) -> "Workspace":
+        """Parts of the solution that do not depend on C, for several of its values."""
+        return Workspace(self)
+
+    def solve(
+        self,
+        tol: float = 1e-4,
+        space: "Workspace | None" = None,
+        start: "LogisticSolution | None" = None,
+    ) -> "LogisticSolution":
+        """Solve until the certified error of the functions is at most tol times their norm."""
+        with remembering(self.training.kernel):
+            return _Newton(self, tol, space or self.workspace()).solve(start)
+
 
 @dataclass(frozen=True)
 class LogisticSolution:
@@ -148,7 +161,6 @@ class Workspace:
     def __init__(self, problem: LogisticProblem):
         self.training = problem.training
         kernel, X = self.training.kernel, self.training.points
-        self.like = double_like(X)
         q = problem.targets.shape[1]
         self.limit = self.training.resources.limit(X) - vectors_of(kernel, X, q)
         self.solver: Solver = first_of(problem.offers())
@@ -189,11 +201,11 @@ class Workspace:
         if stored and kernel.layout.on_data:
             K = tiles.evaluate(kernel, X)
             return MatrixProduct(lambda V: K @ V, "stored", True)
-        return exact_product(kernel, X, room)
+        return MatrixProduct.of(kernel, X, room)
 
-    def times(self, V):
+    def times(self, V: Any):
         """K V of a NumPy array, where the points are."""
-        return as_numpy(self.known.product(on_device_of(V, self.like)))
+        return as_numpy(self.known.product(on_device_of(V, self.X, dtype=float)))
 
     def inverse(self, W: np.ndarray):
         """R -> D, roughly: D + W (K D + b) = R and 1'D = 0, each column with weights of its own."""
@@ -201,7 +213,7 @@ class Workspace:
             return _LowRankInverse(self.known.landmarks.F, W)
         W = np.maximum(W, np.finfo(float).tiny)
 
-        def columns(R):
+        def columns(R: Any):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate says how far
                 steps = [self._solved(R[:, j] / W[:, j], W[:, j]) for j in range(R.shape[1])]
@@ -232,7 +244,7 @@ class Workspace:
         T = E + C * (problem.targets - P) / W
         return (T - solve_ridge(self.ridge(T, W[:, 0]), "direct").left_out().residuals)[:, 0]
 
-    def ridge(self, T, weights) -> RidgeProblem:
+    def ridge(self, T: Any, weights: Any) -> RidgeProblem:
         """Weighted ridge on the rows, with an intercept and alpha = 1."""
         return RidgeProblem(
             self.training,
@@ -266,17 +278,6 @@ class _LowRankInverse:
     def __call__(self, R):
         D = self._applied(on_device_of(R, self.F))
         return as_numpy(D - self.ones * namespace(D).sum(D, axis=0))
-
-
-def solve_logistic(
-    problem: LogisticProblem,
-    tol: float = 1e-4,
-    space: Workspace | None = None,
-    start: LogisticSolution | None = None,
-) -> LogisticSolution:
-    """Solve until the certified error of the functions is at most tol times their norm."""
-    with remembering(problem.training.kernel):
-        return _Newton(problem, tol, space or Workspace(problem)).solve(start)
 
 
 class _Newton:
@@ -389,7 +390,7 @@ class _Newton:
         CP = self.C * P
         shifts = np.linalg.pinv(np.diag(CP.sum(axis=0)) - P.T @ CP, rcond=1e-12, hermitian=True)
 
-        def weighted(V):
+        def weighted(V: Any):
             return CP * V - CP * np.sum(P * V, axis=1, keepdims=True)
 
         D, image = np.zeros_like(R), np.zeros_like(R)
@@ -456,7 +457,7 @@ class _Newton:
         return max(float(b[0]) - least, most - float(b[0]), 0.0) * (1 + 1e-9) + 1e-12
 
 
-def best_log_intercept(values, C, share):
+def best_log_intercept(values: np.ndarray, C: np.ndarray, share: Any):
     """b with sum_i C_i p(values_i + b) = share: the sum increases in b."""
     total = float(C.sum())
     middle = float(np.log(share) - np.log(total - share))

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from ..engine import (
+    MatrixProduct,
     as_numpy,
     eigh,
     eps_of,
     evenly,
-    exact_product,
     namespace,
     on_device_of,
     positive_part,
@@ -31,7 +31,6 @@ from ..fit import OnPanels, added_up
 from ..rows import Column, Spread
 from ..space import factorize, signs
 from .problem import Choice, RidgeProblem
-from .system import double_like
 
 # Candidates: shrinkage as a share of the variance within classes, and the factor on distances that
 # calibrates probabilities (below one where the Gaussian model is too sure of itself).
@@ -366,12 +365,12 @@ def within_classes(problem: RidgeProblem, counts: np.ndarray) -> tuple[float, fl
     """(trace of the scatter within classes, trace of K), by one product with the kernel matrix."""
     training, kernel = problem.training, problem.kernel
     X = kernel.layout.in_double(training.points)
-    like = double_like(X)
-    U = on_device_of(np.asarray(problem.T) / np.sqrt(counts), like)
+    U = on_device_of(np.asarray(problem.T) / np.sqrt(counts), X, dtype=float)
     if training.workers is None:
-        product = exact_product(kernel, X)
+        product = MatrixProduct.of(kernel, X)
     else:
         training.workers.give(kernel, X)
         product = training.workers.exact_product()
-    trace = float(namespace(like).sum(kernel.diagonal(X)))
-    return trace - float(namespace(like).sum(U * product(U))), trace
+    xp = namespace(U)
+    trace = float(xp.sum(kernel.diagonal(X)))
+    return trace - float(xp.sum(U * product(U))), trace

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..engine import (
-    LANDMARK_SHARE,
+    MapBytes,
     as_numpy,
-    columns_that_fit,
     coordinates_bytes,
     current,
     eps_of,
@@ -41,12 +40,12 @@ NOISE = 1e-13
 def chosen_rank(n: int, limit: int, X: Any, rank: int | None = None, workers: Any = None):
     """The rank asked for, or one that pays: more would cost more than it saves. Memory permitting,
     since with fewer landmarks the iterations take longer and end at the same solution."""
-    limit = int(LANDMARK_SHARE * limit)
-    fits = columns_that_fit(n, limit if rank is not None else _beside_matrix(n, limit))
+    limit = int(MapBytes.LANDMARK_SHARE * limit)
+    fits = MapBytes.partial_rank(n, limit if rank is not None else _beside_matrix(n, limit))
     if workers is not None:  # a sample of the rows here, all rows there
         share = 1 if rank is not None else 2
-        here = columns_that_fit(min(n, gather.SAMPLE), limit // share)
-        fits = min(here, columns_that_fit(n, workers.room(limit) // share, copies=1))
+        here = MapBytes.partial_rank(min(n, gather.SAMPLE), limit // share)
+        fits = min(here, MapBytes.partial_rank(n, workers.room(limit) // share, copies=1))
     if rank is not None:
         return min(int(rank), n, fits)
     wanted = max(LEAST_RANK, RANK_PER_ROOT["cpu" if is_cpu(X) else "device"] * n**0.5)
@@ -57,7 +56,7 @@ def _beside_matrix(n, limit):
     """Bytes for landmarks: half of the limit, or what a stored kernel matrix leaves of it. All of
     it where the matrix would leave too little: products are then made of tiles."""
     left = min(limit // 2, limit - matrix_bytes(n, size=4))
-    return left if left > 0 and columns_that_fit(n, left) >= LEAST_RANK else limit
+    return left if left > 0 and MapBytes.partial_rank(n, left) >= LEAST_RANK else limit
 
 
 class HeldCoordinates:

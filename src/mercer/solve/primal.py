@@ -22,12 +22,13 @@ from ..engine import (
 )
 from ..fit import MapFit, Statistic, fit_map
 from ..kernels import points as pts
-from ..rows import ByClass, Moments, Spread, gather
+from ..rows import ByClass, Spread, gather
 from ..space import Corrected, MapOptions
+from .direct import Direct
 from .fourier_map import solve_on_fourier_map
 from .optimal_scoring import Shrinkage
 from .penalty import choose
-from .problem import Choice, LeaveOneOut, RidgeProblem
+from .problem import Choice, Given, LeaveOneOut, RidgeProblem
 from .regularized import factor_shifted, solve_regularized
 from .ridge_path import RidgePath
 from .solution import LeftOut, RidgeSolution, left_out_of, per_target
@@ -50,7 +51,8 @@ class Primal(Solver):
         if problem.map is not None or not held or asked or not problem.kernel.is_proven:
             return None
         needed = self.cost(problem).bytes
-        if problem.n > 2 * gather.SAMPLE:  # passes over rows need no more than the factor
+        # Passes over rows need no more than the factor, and leave no errors of all rows.
+        if problem.n > 2 * gather.SAMPLE and not isinstance(alpha, LeaveOneOut):
             needed = min(needed, int(MapBytes.streamed(problem.rank, gather.SAMPLE)))
         too_large = TooLarge.beyond("coordinates of all rows", needed, problem.limit)
         tiny = 0 < alpha.smallest < 1e-6 * problem.trace and problem.dimension == problem.n
@@ -84,12 +86,19 @@ class Primal(Solver):
             return solve_on_fourier_map(problem, options)
         training, weighted = problem.training, problem.weights is not None
         centred = problem.intercept or (options.needs_sums and not weighted)
-        of: Any = Spread.of if centred else Moments.of
+        of: Any = Spread.of if centred else Spread.uncentred
         statistic = Statistic(of, problem.columns, movable=centred and not weighted)
         if problem.labels:  # classes are known after the pass that adds up their coordinates
             statistic = Statistic(ByClass.of, problem.columns[:1], movable=True)
         fit = fit_map(training, options, statistic)
         return solve_on_map(problem, fit, self.name)
+
+
+def chooses_by_all_errors(problem: RidgeProblem) -> bool:
+    """Tell whether a solver that chooses alpha by the errors of all rows accepts the problem."""
+    if isinstance(problem.alpha, Given) or problem.alpha.candidates is None:
+        return False
+    return any(s.refusal(problem, asked=False) is None for s in (Direct(), Primal()))
 
 
 def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str, kind: Any = None) -> Any:
@@ -100,8 +109,8 @@ def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str, kind: Any = None
     if problem.intercept:
         second, cross, mean = sums.scatter, sums.cross, sums.mean
     else:
-        sums = sums.moments() if isinstance(sums, Spread) else sums
-        second, cross = sums.second, sums.cross
+        sums = sums.about_zero()
+        second, cross = sums.scatter, sums.cross
     Phi, T, w = fit.coordinates(), None, None
     if Phi is not None and not problem.labels:
         T = on_device_of(problem.T, Phi)
@@ -239,11 +248,11 @@ def _error_norms(fit, sums, second, cross, coef, residuals, alphas, dual, w):
     else:
         # By Cauchy and Schwarz, from the largest residual and the sum of squares of t - f.
         lengths2 = float(xp.linalg.trace(second)) + sums.n * largest
-        if isinstance(sums, Spread):
+        if sums.mean is not None:
             lengths2 += sums.n * float(xp.sum(sums.mean**2))
         weighed = sums.n * largest + eta * lengths2
         missed = np.sqrt(weighed * _squared_misses(sums, second, cross, coef)) / alphas
-    centred = 2.0 if fit.map.mean is not None or isinstance(sums, Spread) else 1.0
+    centred = 2.0 if fit.map.mean is not None or sums.mean is not None else 1.0
     return norms + centred * missed * (1 + np.sqrt(weighed) / (2 * np.sqrt(alphas)))
 
 
@@ -251,7 +260,7 @@ def _squared_misses(sums, second, cross, coef):
     """sum_i w_i (t_i - f_i)^2 at most: sums of nearly equal numbers are known to rounding only."""
     xp = namespace(coef)
     total = sums.squares
-    if isinstance(sums, Spread):
+    if sums.mean is not None:
         total = total - sums.target**2 / sums.n
     left = total - 2 * xp.sum(coef * cross, axis=0) + xp.sum(coef * (second @ coef), axis=0)
     rounding = second.shape[0] * eps_of(coef) * sums.squares

@@ -11,19 +11,19 @@ import numpy as np
 from ..engine import (
     TravelsAsNumPy,
     as_numpy,
-    coordinates_bytes,
+    current,
     evenly,
     matrix_bytes,
     namespace,
+    tiles,
 )
+from ..kernels import Linear
 from ..kernels import points as pts
-from ..rows import Column, Training
+from ..rows import Column, HeldRows, Training
 from ..space import MapOptions, factorize
 
 # Rows from which a problem judges its rank and its spectrum.
 SAMPLE = 400
-# Coordinates that a map of very many rows has at least.
-FEW_COORDINATES = 400
 # Rows whose factorisation takes a few hundredths of a second.
 FEW_ROWS = 1000
 
@@ -148,6 +148,10 @@ class RidgeProblem:
         A solver refuses beyond so many predicted seconds of one core.
     keep_partial : bool, default=False
         On KeyboardInterrupt keep the solution so far, with its bound.
+
+    Examples
+    --------
+    See :func:`solve_ridge`.
     """
 
     training: Training
@@ -169,6 +173,14 @@ class RidgeProblem:
     def __post_init__(self):
         if not self.n_targets:
             object.__setattr__(self, "n_targets", self.T.shape[1])
+
+    @classmethod
+    def on_coordinates(cls, F: Any, T: Any, alpha: Any, weights: Any = None) -> "RidgeProblem":
+        """Ridge with an intercept on coordinates that are at hand: the kernel is linear in them."""
+        # Whoever made them has found room for them.
+        training = Training(Linear(), HeldRows(F), replace(current(), memory_limit=None))
+        options = MapOptions(basis="closed")
+        return cls(training, T, alpha, weights, intercept=True, map=options)
 
     @property
     def kernel(self):
@@ -193,7 +205,7 @@ class RidgeProblem:
     @property
     def matrix(self) -> Any:
         """k(x_i, x_j) of held rows."""
-        return self.kernel.layout.matrix(self.kernel, self.training.points)
+        return tiles.evaluate(self.kernel, self.training.points)
 
     def alphas(self, choice: "Choice | None") -> np.ndarray:
         """One per target: those given, or the one that was chosen."""
@@ -231,15 +243,6 @@ class RidgeProblem:
         if name not in kept:
             kept[name] = make()
         return kept[name]
-
-    @cached_property
-    def would_sample(self) -> bool:
-        """Whether alpha could be chosen by the errors of all rows, and iterations would not."""
-        if isinstance(self.alpha, Given) or self.alpha.candidates is None:
-            return False
-        if self.has_full_rank:
-            return matrix_bytes(self.n, 6) <= self.limit
-        return coordinates_bytes(self.n, FEW_COORDINATES, 4) <= self.limit
 
     # --- what a sample of the rows tells ----------------------------------------------------------
 

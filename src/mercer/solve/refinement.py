@@ -37,6 +37,16 @@ class Step(TravelsAsNumPy):
         From a residual computed in double precision; else an estimate of the recursion.
     seconds : float
         Since the iterations began.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelRidge, Matern
+    >>> x = np.linspace(0, 6, 50)[:, None]
+    >>> model = KernelRidge(0.1, Matern(1.5), form="iterative").fit(x, np.sin(x[:, 0]))
+    >>> last = model.history_[-1]
+    >>> last.certified, last.products == model.n_iter_
+    (True, True)
     """
 
     products: int

@@ -18,7 +18,6 @@ from ..engine import (
     namespace,
     on_device_of,
     positive_part,
-    transposed_product,
 )
 
 # Values of errors held at once, for one penalty and one target each.
@@ -79,7 +78,7 @@ class RidgePath:
         self.T = T if root is None else T * root
         self.share = None if share is None else share[:, None]
         self.spread = None if spread is None else spread[:, None]
-        self.projected = transposed_product(Q, self.T)
+        self.projected = gram(Q, self.T)
         self.scale = float(xp.sum(values)) / self.n
         # Smaller eigenvalues are rounding, and a mean that was taken off leaves one direction less.
         eps, most = eps_of(values), self.n - (in_mean is not None)

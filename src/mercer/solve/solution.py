@@ -48,7 +48,9 @@ class RidgeSolution(TravelsAsNumPy, ABC):
     Attributes
     ----------
     prediction : Expansion or LinearOnMap
+        The function itself: call it with points.
     alphas : ndarray of shape (n_targets,)
+        The penalty of each target.
     solver : str
         The name of the solver that found it.
     error_norms : array of shape (n_targets,) or None
@@ -57,11 +59,22 @@ class RidgeSolution(TravelsAsNumPy, ABC):
         What is added to a bound at every point: |b - b*|, at most, where there is an intercept;
         the error of Fourier coordinates.
     steps : Steps or None, where iterations solved
+        How the iterations went.
     choice : Choice or None, where the penalty was chosen
+        The candidates with their leave-one-out errors.
     weights : array of shape (n_samples,) or None
         Of the rows that have one.
     dual : array of shape (n_samples, n_targets) or None
         One coefficient per row, zero for rows without a weight; None where rows were passed over.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF, KernelRidge
+    >>> x = np.linspace(0, 6, 50)[:, None]
+    >>> solution = KernelRidge(0.1, RBF(1.0)).fit(x, np.sin(x)).solution_
+    >>> solution.solver, solution.prediction(x).shape, bool(solution.error_bound(x).max() < 1e-6)
+    ('direct', (50, 1), True)
     """
 
     prediction: Any
@@ -87,10 +100,10 @@ class RidgeSolution(TravelsAsNumPy, ABC):
 
     @abstractmethod
     def variance(self, points: Any, diag: Any = None) -> Any:
-        """k(z, z) less what the rows explain of it, one column per target.
+        """k(z, z) less what the rows explain of it, at `points`, one column per target.
 
         The posterior variance of a Gaussian process with noise alpha; with an intercept, that of
-        one with an unknown mean.
+        one with an unknown mean. `diag` has the k(z, z) of a precomputed kernel.
         """
 
     @property
@@ -122,11 +135,14 @@ class RidgeSolution(TravelsAsNumPy, ABC):
         return a if self.weights is None else a / self.weights[:, None]
 
     def with_variance(self, points: Any, diag: Any = None) -> tuple[Any, Any]:
-        """(prediction, variance) at points."""
+        """(prediction, variance) at points; `diag` as for the variance."""
         return self.prediction(points), self.variance(points, diag)
 
     def error_bound(self, points: Any, diag: Any = None) -> Any:
-        """|f(z) - f*(z)| at most, for the exact solution f*: one row per point."""
+        """|f(z) - f*(z)| at most, for the exact solution f*: one row for each of the `points`.
+
+        `diag` has the k(z, z) of a precomputed kernel.
+        """
         if self.error_norms is None or np.min(self.alphas) <= 0:
             raise ValueError(
                 "no bound is known here: alpha is 0, terms of the kernel cancel on rows that were "

@@ -14,16 +14,18 @@ from typing import Any
 import numpy as np
 
 from ..engine import (
+    MapBytes,
     MemoryLimitError,
+    Resources,
     as_numpy,
-    budget,
-    columns_that_fit,
     coordinates_bytes,
+    is_matrix,
     is_numpy,
-    libsvm,
     matrix_bytes,
     on_device_of,
+    one_blas_thread,
     readable,
+    sklearn_compat,
     tiles,
 )
 from ..kernels import Precomputed
@@ -33,7 +35,6 @@ from .auto import Way, offered
 from .duality import Certificate, Rounding, best_hinge_intercept, hinge_certificate
 from .interior_point import interior_point
 from .solver import OPERATION, PASS, START, VALUE, Cost, TooLarge
-from .system import double_like
 
 # Rows of the first sample at least, and how much larger each next one is.
 FIRST, STEP = 250, 2
@@ -44,8 +45,15 @@ NEAR = 1.1
 # ... these many at least, and at most so many times as there are support vectors now, relative to
 # the sizes of the samples.
 LEAST_NEAR, MOST_NEAR = 1000, 2.5
+LEAST_SAMPLED = 400
+# Kernel values whose sums are taken in single precision, where that is enough.
+MANY_VALUES = 1 << 20
+# By so much beyond its margin, a row is taken to stay there when the intercept changes.
+SETTLED = 0.01
 # How far libsvm solves before the next sample, and before the last, exact part.
 ROUGH, FINE = 0.03, 0.01
+# Where the exact part is not a hundred times nearer after so many rounds, libsvm solves so far.
+PATIENCE, FINEST = 3, 3e-4
 # Steps of libsvm at most, and so many more for each row: where C is large and the matrix nearly
 # singular, it does not end by itself.
 STEPS, STEPS_PER_ROW = 10_000, 300
@@ -90,7 +98,7 @@ class MarginProblem:
     memory_limit: Any = None
     index: np.ndarray | None = None
 
-    def part(self, rows):
+    def part(self, rows: np.ndarray):
         """The same problem on some of the rows."""
         if len(rows) == len(self.y):
             return self
@@ -111,7 +119,7 @@ class MarginProblem:
     @property
     def limit(self) -> int:
         """Bytes that kernel values may take."""
-        return budget(self.memory_limit)
+        return Resources(self.memory_limit).limit()
 
     @property
     def is_stored(self):
@@ -121,7 +129,7 @@ class MarginProblem:
     def _at(self, rows):
         return rows if self.index is None else self.index[rows]
 
-    def matrix(self, rows, others=None):
+    def matrix(self, rows: np.ndarray, others: Any = None):
         """Kernel values of some rows, among each other or with others, as NumPy's doubles."""
         if self.is_stored:
             K = self.points[np.ix_(self._at(rows), self._at(rows if others is None else others))]
@@ -134,13 +142,13 @@ class MarginProblem:
         kernel, layout = self.kernel, self.kernel.layout
         tile = kernel.against(layout.landmarks(kernel, self.points, np.arange(len(self.y))))
 
-        def values(rows):
+        def values(rows: Any):
             K = tile(layout.in_double(pts.take(self.points, rows)))
             return np.ascontiguousarray(as_numpy(K), dtype=np.float64)
 
         return values
 
-    def values(self, c, rows=None):
+    def values(self, c, rows: Any = None):
         """sum_j c_j k(x_j, x_i) for these rows i (None: all)."""
         used = np.flatnonzero(c)
         if self.is_stored:
@@ -156,8 +164,17 @@ class MarginProblem:
         if not len(used):
             return np.zeros(X.shape[0])
         S = self.kernel.layout.landmarks(self.kernel, self.points, used)
-        W = on_device_of(c[used][:, None], double_like(self.points))
+        W = on_device_of(c[used][:, None], self.points, dtype=float)
         return as_numpy(tiles.multiply(self.kernel, X, S, W))[:, 0]
+
+    def rough_values(self, c: np.ndarray, rows: np.ndarray, least: int = MANY_VALUES):
+        """The same in single precision, and bounds of their errors; None where that is no gain."""
+        used, layout = np.flatnonzero(c), self.kernel.layout
+        few = len(used) * len(rows) < least
+        if few or self.is_stored or not is_matrix(self.points):
+            return None
+        sums = self.kernel.single_sums(layout.landmarks(self.kernel, self.points, used))
+        return None if sums is None else sums(self.points, c[used], rows)
 
     # --- ways to solve ----------------------------------------------------------------------------
 
@@ -170,14 +187,23 @@ class MarginProblem:
         both = (DualMachine(), Coordinates() if on_map else OnLandmarks())
         return offered(self, named.get(solver, both))
 
-    def refusal(self) -> str | None:
-        """Why an exact solution does not fit the memory, predicted; None where it does."""
-        return DualMachine().refusal(self)
+    def solve(
+        self,
+        tol: float = 1e-3,
+        start: np.ndarray | None = None,
+        *,
+        on_map: bool = False,
+        optional: bool = False,
+    ) -> "MarginSolution":
+        """Solve until the certified error of the function is at most tol times its norm.
 
-    def solve(self, tol: float, *, on_map: bool = False) -> "MarginSolution":
-        """The solution; of coordinates by the cheaper way, or the other where memory is short."""
+        start : rows that were support vectors of a problem nearby (another C), to begin with
+        on_map : of coordinates, by the cheaper way, or the other where memory is short
+        optional : whether to give up as soon as samples predict that memory will be short
+        """
         if not on_map:
-            return solve_margin(self, tol)
+            with one_blas_thread():  # many small products; tiles have threads of their own
+                return _WorkingSet(self, tol).solve(start, optional)
         first, second = (solver for solver, _ in self.ways(on_map=True))
         try:
             return first.solve(self, tol)
@@ -187,7 +213,7 @@ class MarginProblem:
     @staticmethod
     def most_landmarks(n: int, limit: int) -> int:
         """Landmarks of solver="landmarks", memory permitting."""
-        return min(n, LANDMARKS, columns_that_fit(n, limit, copies=4))
+        return min(n, LANDMARKS, MapBytes.partial_rank(n, limit, copies=4))
 
 
 @dataclass(frozen=True)
@@ -200,18 +226,6 @@ class MarginSolution:
     certificate: Certificate
     n_iter: int
     solver: str
-
-
-def solve_margin(
-    problem: MarginProblem,
-    tol: float = 1e-3,
-    start: np.ndarray | None = None,
-) -> MarginSolution:
-    """Solve until the certified error of the function is at most tol times its norm.
-
-    `start`: rows that were support vectors of a problem nearby (another C), to begin with.
-    """
-    return _WorkingSet(problem, tol).solve(start)
 
 
 def solve_on_coordinates(problem: MarginProblem, tol: float = 1e-3) -> MarginSolution:
@@ -253,7 +267,7 @@ class DualMachine:
         return Cost(seconds + 3 * n * support * VALUE, int(matrix_bytes(int(m), COPIES)))
 
     def solve(self, problem: MarginProblem, tol: float) -> MarginSolution:
-        return solve_margin(problem, tol)
+        return problem.solve(tol)
 
 
 class Coordinates:
@@ -289,19 +303,15 @@ class OnLandmarks:
 
 
 def _predicted_support(problem: MarginProblem) -> float:
-    """Support vectors of all rows: from two samples, of which one is four times the other."""
+    """Support vectors of all rows, from those of small samples."""
     n = len(problem.y)
-    counts: list[int] = []
     judged = min(JUDGED, int((problem.limit / matrix_bytes(1, COPIES)) ** 0.5))
     if n <= judged or judged < 40:
         return n / 2 if n <= judged else float(n)
     sample = _WorkingSet(problem, 1e-3)
     sample.sizes(None)
-    for size in (judged // 4, judged):
-        sample.roughly(np.sort(sample.order[:size]), ROUGH)
-        counts.append(max(int(np.count_nonzero(sample.c)), 1))
-    growth = np.clip(np.log(counts[1] / counts[0]) / np.log(4), 0.3, 1.0)
-    return float(min(n, counts[1] * (n / judged) ** growth))
+    sample.grown([judged // 4, judged])
+    return sample.predicted_support()
 
 
 class KnownRows:
@@ -340,13 +350,16 @@ class _WorkingSet:
         self.rounding = problem.rounding
         self.limit = problem.limit
         self.c, self.b, self.n_iter = np.zeros(self.n), 0.0, 0
+        self.counts: list[tuple[int, int]] = []  # sizes of samples, and their support vectors
         self.stuck = False
         self.held: Any = None  # the problem of the rows that were solved last
         self.few: Any = None  # KnownRows, of a small problem
-        # Values at all rows of the coefficients `known`, and |l c| of what was added up for them.
+        # Values at all rows of the coefficients `known`, |l c| of what was added up for them,
+        # bounds of their errors, and which of them are in double precision.
         self.known, self.values, self.size = self.c, np.zeros(self.n), 0.0
+        self.errors, self.exact = np.zeros(self.n), np.zeros(self.n, dtype=bool)
 
-    def solve(self, start):
+    def solve(self, start: Any, optional: bool = False):
         sizes, p = self.sizes(start), self.problem
         few = len(sizes) > 1 and self.n <= FEW and not (p.is_stored or p.kernel.runs_user_code)
         if few and matrix_bytes(self.n, COPIES) <= self.limit:
@@ -354,11 +367,7 @@ class _WorkingSet:
             self._libsvm(rows, p.matrix(rows, rows), FEW_TOL[0])
             if np.count_nonzero(self.c) < len(rows) / 3:  # else most rows will be support vectors
                 return self._of_few()
-        rows = np.sort(self.order[: sizes[0]])
-        for before, size in pairwise(sizes):
-            self.roughly(rows, ROUGH)
-            rows = self._sampled(self.order[:size], size / before)
-        self.roughly(rows, FINE if len(rows) == self.n else ROUGH)
+        rows = self.grown(sizes, must_fit=optional and matrix_bytes(self.n, COPIES) > self.limit)
         if len(rows) == self.n:
             self.problem = self.held  # all kernel values are there
         elif 2 * NEXT * len(rows) < self.n:
@@ -368,34 +377,55 @@ class _WorkingSet:
 
     # --- nested samples ---------------------------------------------------------------------------
 
-    def sizes(self, start):
-        """Sizes of nested samples, which are beginnings of `order`: each has its share of both
-        classes, and rows that are known to matter come first."""
-        y, n = self.problem.y, self.n
-        order, rank = np.random.default_rng(0).permutation(n), np.empty(n)
-        for sign in (-1, 1):  # the k-th row of each class comes at the k-th share of its class
-            mine = order[y[order] == sign]
-            rank[mine] = (np.arange(len(mine)) + 0.5) / len(mine)
-            rank[mine[: FIRST // 5]] = 0.0  # some of every class, however rare
-        known = STORED if self.problem.is_stored else FIRST
+    def sizes(self, start: Any):
+        """Sizes of nested samples, which are beginnings of `order`: rows that are known to matter
+        come first, and some of every class, however rare."""
+        y, n, known = self.problem.y, self.n, STORED if self.problem.is_stored else FIRST
+        order, later = np.random.default_rng(0).permutation(n), np.ones(n, dtype=bool)
+        first = [order[y[order] == sign][: FIRST // 5] for sign in (-1, 1)]
         if start is not None and len(start):
-            rank[start] = 0.0
             known = max(known, len(start))
-        self.order = np.argsort(rank, kind="stable")
+            first.insert(0, start)
+        early = np.concatenate(first)
+        later[early] = False
+        early = early[np.sort(np.unique(early, return_index=True)[1])]
+        self.order = np.concatenate([early, order[later[order]]])
         sizes = [n]
         while sizes[0] >= STEP * known:
             sizes.insert(0, sizes[0] // STEP)
         return sizes
 
+    def grown(self, sizes, must_fit: bool = False):
+        """Solves samples of these sizes roughly, one after the other; returns the rows of the last
+        one that may be support vectors."""
+        rows = np.sort(self.order[: sizes[0]])
+        for before, size in pairwise([*sizes, 0]):
+            whole = len(rows) == self.n
+            self.roughly(rows, FINE if whole else ROUGH)
+            self.counts.append((before, max(int(np.count_nonzero(self.c)), 1)))
+            if must_fit and STEP * before >= JUDGED and size:
+                must_fit = False
+                self._check_room(LAST_SET * self.predicted_support())
+            if size:
+                rows = self._sampled(self.order[:size], size / before)
+        return rows
+
+    def predicted_support(self):
+        """Support vectors of all rows, from the last sample and one of a third of it or less."""
+        size, count = self.counts[-1]
+        smaller, fewer = next((x for x in self.counts[::-1] if 3 * x[0] <= size), (1, 1))
+        growth = np.clip(np.log(count / fewer) / np.log(size / smaller), 0.3, 1.0)
+        return float(min(self.n, count * (self.n / size) ** growth))
+
     def _sampled(self, some, growth):
         """Rows of the next sample that may become support vectors."""
         if len(some) == self.n:  # from here on only changes are added
-            self.values = self.problem.values(self.c)
-            self.known, self.size, values = self.c, self._size_of(self.c), self.values[some]
-            self.last_b = self.b
+            self._evaluate()
+            values, self.last_b = self.values[some], self.b
         else:
-            values = self.problem.values(self.c, some)
-        return self._near(some, self.problem.y[some] * (values + self.b), growth)
+            values = self._about(some)
+        least = LEAST_NEAR if len(some) == self.n else LEAST_SAMPLED
+        return self._near(some, self.problem.y[some] * (values + self.b), growth, least)
 
     def _with_next(self, rows):
         """These rows, and those of the next ones that violate their margin now: far less than a
@@ -404,7 +434,7 @@ class _WorkingSet:
         margins = p.y * (self.values + self.last_b)
         margins[rows] = np.inf
         some = np.sort(np.argpartition(margins, count)[:count])
-        now = p.y[some] * (p.values(self.c, some) + self.b)
+        now = p.y[some] * (self._about(some) + self.b)
         return np.union1d(rows, some[now < NEAR])
 
     def _near(self, some, margins, growth=1.0, least=LEAST_NEAR):
@@ -419,25 +449,36 @@ class _WorkingSet:
         chosen[some] = True
         return np.flatnonzero(chosen)
 
-    def roughly(self, rows, tol):
+    def roughly(self, rows: np.ndarray, tol: float):
         """libsvm on the kernel matrix of some rows; all others get coefficient zero."""
-        p, m, needed = self.problem, len(rows), matrix_bytes(len(rows), COPIES)
+        self._check_room(len(rows))
+        self.held = None  # makes room
+        self._libsvm(rows, self.problem.matrix(rows), tol)
+
+    def _check_room(self, m):
+        needed = matrix_bytes(int(m), COPIES)
         if needed > self.limit:
             raise MemoryLimitError(
-                f"{m} rows may be support vectors; their kernel matrix needs {readable(needed)}, "
-                f"memory_limit allows {readable(self.limit)}. Use solver='landmarks', a smaller "
-                "C, or kernel=KernelMap(kernel, max_rank=...)."
+                f"{int(m)} rows may be support vectors; their kernel matrix needs "
+                f"{readable(needed)}, memory_limit allows {readable(self.limit)}. Use "
+                "solver='landmarks', a smaller C, or kernel=KernelMap(kernel, max_rank=...)."
             )
-        self.held = None  # makes room
-        self._libsvm(rows, p.matrix(rows), tol)
 
     def _libsvm(self, rows, K, tol):
         self._hold(rows, K)
-        most = STEPS + STEPS_PER_ROW * len(rows)
-        support, coefficients, self.b, steps = libsvm(K, self.held.y, self.held.C, tol, most)
-        self.n_iter += steps
         self.c = np.zeros(self.n)
-        self.c[rows[support]] = coefficients
+        self.c[rows], self.b = self._by_libsvm(self.held, tol)
+
+    def _by_libsvm(self, part, tol):
+        """(coefficients, intercept) of a problem whose kernel matrix is there."""
+        m = len(part.y)
+        most = STEPS + STEPS_PER_ROW * m
+        found = sklearn_compat.libsvm(part.points, part.y, part.C, tol, most)
+        support, coefficients, b, steps = found
+        self.n_iter += steps
+        c = np.zeros(m)
+        c[support] = coefficients
+        return c, b
 
     def _hold(self, rows, K):
         p = self.problem
@@ -465,9 +506,8 @@ class _WorkingSet:
         best, p = None, self.problem
         for _ in range(MOST_ROUNDS):
             margins = self.margins()
-            found = hinge_certificate(
-                p.y, p.C, self.c, self.b, self.values, self.rounding, self.size
-            )
+            given = (p.y, p.C, self.c, self.b, self.values, self.rounding, self.size)
+            found = hinge_certificate(*given, error=self.errors)
             if best is None or found.gap < best.certificate.gap:
                 best = MarginSolution(self.c, self.b, self.values, found, self.n_iter, "dual")
             elif self.stuck:
@@ -489,52 +529,99 @@ class _WorkingSet:
         return best
 
     def margins(self):
-        """Margins of all rows by the present coefficients, from values that are known, and the
-        best intercept."""
-        p, source = self.problem, self.few or self.problem
-        change = self.c - self.known
-        if np.count_nonzero(change) < np.count_nonzero(self.c):
-            self.values = self.values + source.values(change)
-            self.size += self._size_of(change)
-        else:
-            self.values, self.size = source.values(self.c), self._size_of(self.c)
-        self.known = self.c
-        self.b = best_hinge_intercept(p.y, p.C, self.values)
-        return p.y * (self.values + self.b)
+        """Margins of all rows by the present coefficients, and the best intercept."""
+        p, slack = self.problem, SETTLED
+        self._evaluate()
+        while True:
+            # A row beyond its margin needs no more than that; others are evaluated exactly.
+            beyond = p.y * (self.values + self.b) > 1 + self.errors + slack
+            rows = np.flatnonzero(~(self.exact | (beyond & (self.c == 0))))
+            if len(rows):
+                self._make_exact(rows)
+            elif not slack:
+                return p.y * (self.values + self.b)
+            self.b, slack = best_hinge_intercept(p.y, p.C, self.values), 0.0
+
+    def _evaluate(self):
+        """Values of the present coefficients at all rows, from those that are known: exact where a
+        kernel matrix is held, and in single precision elsewhere."""
+        p, c, exact = self.problem, self.c - self.known, np.flatnonzero(self.exact)
+        held = self.held_rows if self.held.is_stored else exact[:0]
+        cost = np.count_nonzero(self.c) * (self.n - len(held))
+        anew = bool(cost <= np.count_nonzero(c) * (self.n + len(exact)))
+        if anew:
+            c, exact, self.size = self.c, held, 0.0
+            self.values, self.errors = np.zeros(self.n), np.zeros(self.n)
+            self.exact = np.isin(np.arange(self.n), held)
+        rest = np.flatnonzero(~self.exact)
+        rough = p.rough_values(c, rest, 4 * MANY_VALUES) if self.few is None else None
+        self.values, self.known = self.values.copy(), self.c
+        self.size += self._size_of(c)
+        if rough is None:
+            self.values += (self.few or p).values(c)
+            self.exact |= anew
+            self.errors += self.rounding.of_sums(self._size_of(c))
+            return
+        self.values[rest] += rough[0]
+        self.errors[rest] += rough[1]
+        at_hand = anew and len(held)
+        self.values[exact] += self.held.values(c[exact]) if at_hand else p.values(c, exact)
+        self.errors[exact] += self.rounding.take(exact).of_sums(self._size_of(c))
+
+    def _make_exact(self, rows):
+        self.values[rows], self.exact[rows] = self.problem.values(self.c, rows), True
+        self.errors[rows] = self.rounding.take(rows).of_sums(self.size)
+
+    def _about(self, some):
+        """Values at some rows, in single precision where that is quicker."""
+        rough = self.problem.rough_values(self.c, some)
+        return self.problem.values(self.c, some) if rough is None else rough[0]
 
     def _ascend(self, rows):
         """The exact solution of the rows near the margin, from the coefficients at hand."""
-        part, c = self._part(rows), self.c[rows]
-        values = self.values[rows] if self.known is self.c else part.values(c)
+        part, rows = self._part(rows)
+        c = self.c[rows]
+        if self.known is self.c:
+            self._make_exact(rows[~self.exact[rows]])
+            values = self.values[rows]
+        else:
+            values = part.values(c)
         dual = BoxDual(part, c, self.b, values)
-        dual.solve(0.05 * self.rounding.aim(self.tol, max(float(c @ values), 0.0) ** 0.5))
+        aim = 0.05 * self.rounding.aim(self.tol, max(float(c @ values), 0.0) ** 0.5)
+        if part.is_stored and part.index is None and self.few is None:
+            dual.solve(aim, PATIENCE)
+            if dual.gap > aim:  # many bounds are in the way: libsvm meets them one by one
+                c, self.b = self._by_libsvm(part, FINEST)
+                dual = BoxDual(part, c, self.b, part.values(c))
+        dual.solve(aim)
         c = np.zeros(self.n)
         c[rows] = dual.c
         self.stuck = bool(np.array_equal(c, self.c))
         self.c = c
 
     def _part(self, rows):
-        """The problem of some rows. Steps evaluate most kernel values of few rows: they are held,
-        those that libsvm has seen among them."""
+        """(the problem of some rows, these rows as it has them). Steps evaluate most kernel values
+        of few rows: they are held, those that libsvm has seen among them."""
         before = self.held_rows
         if np.array_equal(rows, before):
-            return self.held
+            return self.held, rows
         if self.few is not None:
             self._hold(rows, self.few.matrix())
-            return self.held
-        part = self.problem.part(rows)
-        if len(rows) <= HELD and not part.is_stored:
-            known = np.isin(rows, before, assume_unique=True)
-            if np.count_nonzero(known) == len(before):
-                K, new = np.empty((len(rows), len(rows))), np.flatnonzero(~known)
-                K[np.ix_(known, known)] = self.held.points
-                K[new] = part.matrix(new, np.arange(len(rows)))
-                K[:, new] = K[new].T
-            else:
-                K = part.matrix(np.arange(len(rows)))
-            part = replace(part, kernel=Precomputed(), points=K)
-        self.held, self.held_rows = part, rows
-        return part
+            return self.held, rows
+        new = np.setdiff1d(rows, before, assume_unique=True)
+        if len(rows) > HELD or self.problem.is_stored:
+            self.held = self.problem.part(rows)
+        elif len(new) + len(before) == len(rows):
+            rows = np.append(before, new)
+            K, m = np.empty((len(rows), len(rows))), len(before)
+            K[:m, :m] = self.held.points
+            K[m:] = self.problem.matrix(new, rows)
+            K[:m, m:] = K[m:, :m].T
+            self._hold(rows, K)
+        else:
+            self._hold(rows, self.problem.matrix(rows))
+        self.held_rows = rows
+        return self.held, rows
 
     def _size_of(self, c):
         return float(np.linalg.norm(c * self.rounding.lengths))

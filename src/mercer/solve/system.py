@@ -5,20 +5,15 @@ from typing import Any
 import numpy as np
 
 from ..engine import (
-    FUSED_SUMS,
     MatrixProduct,
     as_numpy,
     coordinates_bytes,
     current,
     evenly,
-    exact_product,
-    is_cpu,
-    is_single,
+    itemsize,
+    largest_power,
     namespace,
     on_device_of,
-    power_of_two,
-    quick_product,
-    tiles,
 )
 from ..kernels import Kernel
 from ..kernels import points as pts
@@ -40,14 +35,13 @@ class System:
         n, limit = X.shape[0], current().limit(X)
         if workers is not None:
             workers.give(kernel, X)
-        like = double_like(X)
         self.alphas = alphas
-        self.single = is_single(points)
-        self.T = on_device_of(T, like) + 0.0
-        self.roots = None if weights is None else on_device_of(np.sqrt(weights), like)
+        self.single = itemsize(points) == 4
+        self.T = on_device_of(T, X, dtype=float) + 0.0
+        self.roots = None if weights is None else on_device_of(np.sqrt(weights), X, dtype=float)
         if self.roots is not None:
             self.T = self.T * self.roots[:, None]
-        lengths = on_device_of(kernel.layout.lengths(kernel, X), like)
+        lengths = on_device_of(kernel.layout.lengths(kernel, X), X, dtype=float)
         lengths = lengths if self.roots is None else lengths * self.roots
         self.rounding = ResidualRounding(kernel, X, lengths)
         vectors = vectors_of(kernel, X, T.shape[1])
@@ -59,13 +53,13 @@ class System:
         self.exact, self.quick = preconditioning.product, None
         if self.exact is None:
             here = workers is None
-            self.exact = exact_product(kernel, X, room) if here else workers.exact_product()
+            self.exact = MatrixProduct.of(kernel, X, room) if here else workers.exact_product()
         largest = 1.0 if weights is None else float(np.max(weights))
         self.disturbance = largest / float(np.min(alphas)) * quick_error(kernel, points)
         # Stored in double precision, or factored, K has exact products at the price of quick ones.
         if self.exact.way not in ("stored", "factored") and self.disturbance < WORTH:
             if workers is None:
-                self.quick = quick_product(kernel, points, room)
+                self.quick = MatrixProduct.quick(kernel, points, room)
             else:
                 self.quick = workers.quick_product(kernel, points)
         self.is_proven = kernel.is_proven
@@ -119,7 +113,7 @@ class ResidualRounding:
 def function_norms(b: Any, T: Any, residual: Any, alphas: np.ndarray) -> np.ndarray:
     """|f| = sqrt(b' D K D b), where D K D b = t - alpha b - s; scaled first, as norms are."""
     xp, image = namespace(b), T - b * on_device_of(alphas, b)[None, :] - residual
-    sizes = [power_of_two(xp.max(xp.abs(V), axis=0)) for V in (b, image)]
+    sizes = [largest_power(V, axis=0) for V in (b, image)]
     left, right = (V / on_device_of(s, V)[None, :] for V, s in zip((b, image), sizes))
     squares = as_numpy(xp.sum(left * right, axis=0)).astype(np.float64)
     return np.sqrt(np.maximum(squares, 0.0)) * np.sqrt(sizes[0]) * np.sqrt(sizes[1])
@@ -128,16 +122,8 @@ def function_norms(b: Any, T: Any, residual: Any, alphas: np.ndarray) -> np.ndar
 def vectors_of(kernel: Kernel, X: Any, n_targets: int):
     """Bytes of the vectors that the iterations hold, of copies of the rows, and of the sums inside
     a product."""
-    sums = MatrixProduct.sums_apart(X.shape[0], n_targets) * n_targets
-    if not is_cpu(X):
-        sums = FUSED_SUMS if n_targets == 1 else 0
-    return coordinates_bytes(X.shape[0], VECTORS * n_targets + sums) + row_copies(kernel, X)
-
-
-def row_copies(kernel: Kernel, X: Any) -> int:
-    """Bytes of copies of the rows while products with K are made: those of an exact product, of a
-    quick one, and one on the way there."""
-    return int(coordinates_bytes(X.shape[0], kernel.layout.numbers_per_row(X), copies=3))
+    vectors = coordinates_bytes(X.shape[0], VECTORS * n_targets)
+    return vectors + MatrixProduct.bytes_beside(kernel, X, n_targets)
 
 
 def quick_error(kernel: Kernel, points: Any):
@@ -146,19 +132,13 @@ def quick_error(kernel: Kernel, points: Any):
     n = points.shape[0]
     some = evenly(n, SAMPLE)
     sample = pts.take(points, some)
-    quick = quick_product(kernel, sample, np.inf)
+    quick = MatrixProduct.quick(kernel, sample, np.inf)
     if quick is None:
         return np.inf
     double = kernel.layout.in_double(sample)
-    eye = on_device_of(np.eye(len(some)), double_like(double))
-    difference = as_numpy(quick(eye) - exact_product(kernel, double)(eye))
+    eye = on_device_of(np.eye(len(some)), double, dtype=float)
+    difference = as_numpy(quick(eye) - MatrixProduct.of(kernel, double)(eye))
     return 2 * n**0.5 * float(np.sqrt(np.mean(difference**2)))
-
-
-def double_like(X: Any):
-    """An array of one number, in double precision, where products with these points are."""
-    like = tiles.allocate(X, (1, 1))
-    return namespace(like).astype(like, namespace(like).float64, copy=False)
 
 
 def scattered(W: Any, rows: np.ndarray, n: int) -> Any:
@@ -173,6 +153,6 @@ def scattered(W: Any, rows: np.ndarray, n: int) -> Any:
 def norms(V: Any):
     """Euclidean norms of the columns, on the host: scaled first, so that no square overflows."""
     xp = namespace(V)
-    sizes = power_of_two(xp.max(xp.abs(V), axis=0))
+    sizes = largest_power(V, axis=0)
     V = V / on_device_of(sizes, V)[None, :]
     return as_numpy(xp.sum(V * V, axis=0)).astype(np.float64) ** 0.5 * sizes

@@ -14,12 +14,11 @@ from .fourier import Fourier
 from .fourier_grid import Extent, FourierPlan, fourier_space
 from .grow import certify_and_grow, empty_factor, extended
 from .indefinite import check_symmetric
-from .krylov import leading_eigenpairs
+from .krylov import Eigenpairs
 from .landmarks import Corrected, Landmarks
 from .own_features import OwnFeatures
 from .protocol import Panel, Space
 from .spectra import (
-    all_eigenpairs,
     eigen_rotation,
     rotation_from_scatter,
     signs,

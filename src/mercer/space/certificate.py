@@ -26,7 +26,7 @@ from ..engine import (
     TravelsAsNumPy,
     as_numpy,
     is_matrix,
-    is_single,
+    itemsize,
     namespace,
     on_device_of,
     rows_of,
@@ -103,7 +103,9 @@ def bound(
         error = error + units * size_x[:, None] * size_z[None, :]
         # Coordinates below the range of single precision vanish.
         error = error + SINGLE_TINY * (size_x[:, None] + size_z[None, :] + SINGLE_TINY)
-    return error
+    # Where rounding is not bounded, infinity times zero is not known: an infinite bound is one.
+    xp = namespace(error)
+    return xp.where(xp.isnan(error), xp.full_like(error, xp.inf), error)
 
 
 def _radius(x, eta):
@@ -121,7 +123,7 @@ def _size(x, eta, mean):
 
 def cast_unit(given: Any, computed: Any):
     """The roundoff of handing back float32 coordinates of a map that computes in float64."""
-    return SINGLE_UNIT if is_single(given) and not is_single(computed) else 0.0
+    return SINGLE_UNIT if itemsize(given) == 4 and itemsize(computed) == 8 else 0.0
 
 
 def refute_by_residuals(kernel: Kernel, rho2: Array, tau: Array, length: Any, eta: Array):

@@ -16,14 +16,12 @@ from ..engine import (
     MemoryLimitError,
     as_numpy,
     check_one_of,
-    columns_that_fit,
     current,
     eps_of,
     evenly,
     is_count,
     is_number,
     itemsize,
-    landmarks_that_fit,
     matrix_bytes,
     namespace,
     on_device_of,
@@ -175,7 +173,7 @@ def sampled_space(kernel: Kernel, points: Array, options: MapOptions):
     if _basis_for(kernel, points, options) == "closed":
         return None
     like, limit = tiles.allocate(points, (1, 1)), current().limit(points)
-    most = columns_that_fit(n, limit, itemsize(like), options.copies)
+    most = MapBytes.partial_rank(n, limit, itemsize(like), options.copies)
     whole = matrix_fits(kernel, like, n, limit, options.copies)
     if whole or min(n, options.max_rank or n) <= most:
         return None
@@ -233,7 +231,7 @@ def _sample_that_fits(kernel, sample, options):
     limit, size = current().limit(points), itemsize(tiles.allocate(points, (1, 1)))
     most = n if options.max_rank is None else min(n, options.max_rank)
     probed = [min(m, _matrix_rows(limit) * m // PROBED[-1]) for m in PROBED]
-    if most <= landmarks_that_fit(n, limit, size) or n <= probed[-1]:
+    if most <= MapBytes.streamed_rank(n, limit, size) or n <= probed[-1]:
         return sample
     tol, order = default_tol(eps_of(points), options.tol), current().rng().permutation(n)
     ranks = [factorize(kernel, pts.take(points, order[:m]), tol=tol).factor.rank for m in probed]
@@ -242,7 +240,7 @@ def _sample_that_fits(kernel, sample, options):
     predicted = min(n, int(many * (n / probed[1]) ** growth))
     rank = min(most, max(many, int(CERTAIN * predicted)))
     for rows in (n, n // 2, n // 4, n // 8):
-        fits = landmarks_that_fit(rows, limit, size)
+        fits = MapBytes.streamed_rank(rows, limit, size)
         if min(most, predicted) <= min(fits, rows // 2):
             break
     if rank <= fits:

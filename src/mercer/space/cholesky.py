@@ -15,10 +15,9 @@ import scipy.linalg
 from ..engine import (
     Array,
     MapBytes,
+    Resources,
     as_numpy,
-    budget,
     cholesky,
-    columns_that_fit,
     device,
     eps_of,
     evenly,
@@ -28,7 +27,7 @@ from ..engine import (
     lower_triangle,
     namespace,
     on_device_of,
-    put_rows,
+    put,
     row_norms,
     solve_triangular,
     tiles,
@@ -108,7 +107,7 @@ def _factorized(kernel, X, tol, max_rank, pivots, rng, memory_limit, copies):
     n, diagonal = X.shape[0], kernel.diagonal(X)
     unsure = not kernel.is_proven
     eps = eps_of(diagonal)
-    limit = budget(memory_limit, diagonal)
+    limit = Resources(memory_limit).limit(diagonal)
     fits = matrix_fits(kernel, diagonal, n, limit, copies)
     every_pivot = max_rank is None or max_rank >= n
     if fits and every_pivot and pivots == "greedy":
@@ -135,14 +134,14 @@ def _factorized(kernel, X, tol, max_rank, pivots, rng, memory_limit, copies):
         max_rank=max_rank,
         pivots=pivots,
         rng=rng,
-        capacity=columns_that_fit(n, limit, itemsize(diagonal), copies),
+        capacity=MapBytes.partial_rank(n, limit, itemsize(diagonal), copies),
     )
     check_residuals(kernel, part, diagonal, eps)
     part.F = _scaled(part.F, lengths)
     factor, disagreement = refactorized(kernel, X, part, lengths, eps)
     if np.array_equal(factor.indices, part.indices) and disagreement <= MOST_DISAGREEMENT:
         if factor.rank:  # what the factor knows of its landmarks is more exact
-            part.F = put_rows(part.F, part.indices, factor.C)
+            part.F = put(part.F, part.indices, slice(None), factor.C)
         factor.eps *= max(1.0, 2 * disagreement)
         return Fit(factor, part.F, _absolute(part.residuals, lengths))
     # Another order of the landmarks, or too much rounding on the way: coordinates by the factor.

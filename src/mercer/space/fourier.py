@@ -33,7 +33,7 @@ from ..engine import (
     rows_of,
     tiles,
 )
-from ..rows import Moments, Spread
+from ..rows import Spread
 from .certificate import Radii
 from .protocol import ClosedSpace, Panel
 
@@ -364,12 +364,8 @@ class FourierSums:
         """Phi'W T."""
         return None if self.cross is None else space.from_sums(self.cross)
 
-    def moments(self, space: Fourier) -> Moments:
-        parts = (self.first(space), self.second(space), self.cross_of(space), self.target)
-        return Moments(self.n, *_moved(parts, space))
-
     def spread(self, space: Fourier) -> Spread:
-        n, first = int(self.n), self.first(space)
+        n, first = self.rows if self.n == self.rows else self.n, self.first(space)
         mean, cross = first / n, self.cross_of(space)
         scatter = self.second(space) - np.outer(first, mean)
         if cross is not None:

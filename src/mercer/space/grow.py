@@ -12,13 +12,13 @@ import numpy as np
 
 from ..engine import (
     Array,
+    MapBytes,
     MemoryLimitError,
     as_numpy,
     coordinates_bytes,
     current,
     eps_of,
     itemsize,
-    landmarks_that_fit,
     namespace,
     readable,
     tiles,
@@ -61,7 +61,7 @@ def sample_factor(kernel: Kernel, sample: Any, tol: float | None, max_rank: int 
         lengths,
         tol=default_tol(eps_of(points), tol),
         max_rank=max_rank,
-        capacity=landmarks_that_fit(points.shape[0], limit, itemsize(lengths)),
+        capacity=MapBytes.streamed_rank(points.shape[0], limit, itemsize(lengths)),
         sampled=True,
     )
     part.F *= lengths[:, None]
@@ -80,7 +80,7 @@ def certify_and_grow(space: Any, rows: Rows, tol: float | None, max_rank: int | 
     tol, limit, rng = default_tol(eps_of(space.C), tol), current().limit(space.C), current().rng()
     kept = rows.filter(Unexplained(space, tol, max_rank))
     worst, size = kept.worst, itemsize(space.C)
-    most = landmarks_that_fit(FEWEST, limit, size, GROWING)
+    most = MapBytes.streamed_rank(FEWEST, limit, size, GROWING)
     while kept.count:
         if space.rank >= most:
             raise MemoryLimitError(_too_many(space.rank, kept.count, tol, limit))
@@ -88,7 +88,7 @@ def certify_and_grow(space: Any, rows: Rows, tol: float | None, max_rank: int | 
         per_row = coordinates_bytes(18, 2 * max(space.rank, 1), size=size)
         drawn = min(gather.SAMPLE, max(FEWEST, int(limit / per_row)))
         points, positions = kept.draw(drawn, rng)
-        room = max(space.rank + 1, landmarks_that_fit(drawn, limit, size, GROWING))
+        room = max(space.rank + 1, MapBytes.streamed_rank(drawn, limit, size, GROWING))
         stop = min(most, room) if max_rank is None else min(most, room, max_rank)
         before = space.rank
         space, left = grown(space, points, positions, tol, stop)
@@ -151,7 +151,7 @@ def extended(
     would amplify the rounding of all that come later: residuals below sqrt(eps) stay as they are.
     """
     size, limit = itemsize(factor.C), current().limit(factor.C)
-    capacity = landmarks_that_fit(X.shape[0], limit, size, GROWING)
+    capacity = MapBytes.streamed_rank(X.shape[0], limit, size, GROWING)
     tol = max(tol or 0.0, eps_of(factor.C) ** 0.5)
     return _with_landmarks(factor, X, positions, tol, max_rank, capacity)
 

@@ -1,23 +1,26 @@
-"""Leading eigenpairs of the centred kernel matrix H K H, each with the norm of its residual.
+"""Eigenpairs of the centred kernel matrix H K H: all of them, or the leading ones.
 
-Block Lanczos with full reorthogonalisation: the basis is multiplied by K a block at a time, and
-the projected matrix gives Ritz pairs whose residuals are known without another product. K is
-stored where it fits the memory, and evaluated tile by tile where it does not.
+The leading ones are found by block Lanczos with full reorthogonalisation. The basis is multiplied
+by K a block at a time, and the projected matrix gives Ritz pairs whose residuals are known without
+another product. K is stored where it fits the memory, and evaluated tile by tile where it does not.
 """
 
+import numbers
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
 from ..engine import (
     Array,
+    MatrixProduct,
     MemoryLimitError,
     as_numpy,
     coordinates_bytes,
     current,
+    eigh,
     eps_of,
-    exact_product,
     is_cpu,
     is_numpy,
     itemsize,
@@ -25,7 +28,6 @@ from ..engine import (
     matrix_bytes,
     namespace,
     on_device_of,
-    quick_product,
     readable,
     tiles,
 )
@@ -49,32 +51,57 @@ class Eigenpairs:
     residuals: Any
     row_means: Any = None  # K1/n, which the scores of new points need: MATH.md section 3
 
+    @classmethod
+    def leading(
+        cls,
+        kernel: Kernel,
+        X: Array,
+        k: int,
+        *,
+        center: bool = True,
+        tol: float | None = 1e-7,
+        random_state: Any = None,
+    ) -> "Eigenpairs":
+        """The k largest eigenvalues of H K H (of K with center=False) and their vectors.
 
-def leading_eigenpairs(
-    kernel: Kernel,
-    X: Array,
-    k: int,
-    *,
-    center: bool = True,
-    tol: float | None = 1e-7,
-    random_state: Any = None,
-):
-    """The k largest eigenvalues of H K H (of K with center=False) and their vectors.
+        Parameters
+        ----------
+        tol : float
+            Largest residual norm, relative to the largest eigenvalue. An eigenvalue's error is of
+            the order of its residual squared over the gap.
+        """
+        product = _product(kernel, X)
+        n, like = X.shape[0], tiles.allocate(X, (1, 1))
+        k = min(k, n)
+        # One product serves two: row means of K, and a start that has seen K once.
+        seen = product(_start(n, k, like, random_state, last=1.0))
+        pairs = krylov(product, n, k, like, center=center, tol=tol, start=seen[:-1, :])
+        pairs.row_means = seen[-1, :] / n
+        return pairs
 
-    Parameters
-    ----------
-    tol : float
-        Largest residual norm, relative to the largest eigenvalue. An eigenvalue's error is of the
-        order of its residual squared over the gap.
-    """
-    product = _product(kernel, X)
-    n, like = X.shape[0], tiles.allocate(X, (1, 1))
-    k = min(k, n)
-    # One product serves two: row means of K, and a start that has seen K once.
-    seen = product(_start(n, k, like, random_state, last=1.0))
-    pairs = krylov(product, n, k, like, center=center, tol=tol, start=seen[:-1, :])
-    pairs.row_means = seen[-1, :] / n
-    return pairs
+    @classmethod
+    def dense(cls, kernel: Kernel, X: Array, k: int | None = None) -> "Eigenpairs":
+        """Eigenpairs of H K H by a dense solver, largest first: all, or the k leading ones."""
+        K = tiles.evaluate(kernel, X)
+        xp, n = namespace(K), K.shape[0]
+        # Rounding is relative to the kernel's values; centring leaves less of these than of that.
+        size = 0.0 if kernel.symmetric else float(xp.max(xp.abs(K)))
+        row_means = xp.mean(K, axis=1)
+        K -= xp.mean(K, axis=0)[None, :]
+        K -= xp.mean(K, axis=1)[:, None]
+        # Centring hides some asymmetry (of rows plus columns); what is left must be rounding.
+        worst = 0.0 if kernel.symmetric else float(xp.max(xp.abs(K - K.T)))
+        if worst > 1e4 * eps_of(K) * size:
+            raise ValueError(
+                f"{kernel!r} is not symmetric: centred k(x, z) and k(z, x) differ by {worst:.3g} "
+                f"(the largest value is {size:.3g}). Use (K + K.T) / 2 if that is what you mean."
+            )
+        if isinstance(k, numbers.Integral) and k < n / 2 and is_numpy(K):
+            values, U = scipy.linalg.eigh(K, subset_by_index=(n - k, n - 1), check_finite=False)
+            values, U = values[::-1], U[:, ::-1]
+        else:
+            values, U = eigh(K)
+        return cls(values, U, None, row_means)
 
 
 def _start(n, k, like, random_state, last=None):
@@ -99,10 +126,10 @@ def _product(kernel, X):
             "or a larger memory_limit."
         )
     if is_numpy(X) and X.dtype == np.float64:
-        product = exact_product(kernel, X)  # half of the tiles serve both halves
+        product = MatrixProduct.of(kernel, X)  # half of the tiles serve both halves
         return lambda V: product(V.T).T
     if not is_cpu(X):  # fused on a GPU where the kernel has a form, in the data's precision
-        made = exact_product if "64" in str(X.dtype) else quick_product
+        made = MatrixProduct.of if "64" in str(X.dtype) else MatrixProduct.quick
         fused = made(kernel, X)
         if fused is not None:
             return lambda V: namespace(V).astype(fused(V.T).T, V.dtype, copy=False)

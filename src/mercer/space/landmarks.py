@@ -13,7 +13,6 @@ import scipy.linalg
 from ..engine import (
     Array,
     as_numpy,
-    blas_threads_for,
     cholesky,
     device,
     eps_of,
@@ -21,6 +20,7 @@ from ..engine import (
     is_numpy,
     namespace,
     on_device_of,
+    one_blas_thread,
     positive_part,
     row_norms,
     rows_of,
@@ -225,7 +225,7 @@ def refactorized(kernel: Any, X: Any, part: Any, lengths: Any, eps: Any = None):
     indices = part.indices
     if len(indices) == 0:
         return Landmarks(kernel, kernel.landmarks(X, indices), part.F[:0, :], indices, eps), 0.0
-    with blas_threads_for(len(indices)):
+    with one_blas_thread(if_small=len(indices)):
         return _refactorized(kernel, X, part, lengths, eps)
 
 
@@ -265,15 +265,9 @@ def _disagreement(F, indices, lengths, C, K):
 
 def normalised_matrix(kernel: Any, S: Any, points: Any, lengths: Any):
     """k(S, S) / (l l'), where `points` are the landmarks as rows."""
-    K = tiles.allocate(lengths, (points.shape[0], points.shape[0]))
-    tile = kernel.against(S)
-
-    def work(a, b):
-        K[a:b, :] = tile(rows_of(points, a, b))
-        K[a:b, :] /= lengths[a:b, None]
-        K[a:b, :] /= lengths[None, :]
-
-    tiles.run_tasks(work, tiles.row_blocks(points, points.shape[0]), kernel, lengths)
+    K = tiles.evaluate(kernel, points, S=S)
+    K /= lengths[:, None]
+    K /= lengths[None, :]
     return K
 
 

@@ -1,24 +1,17 @@
 """Eigenpairs by dense solvers, and other bases of the same space: rotations of the coordinates."""
 
-import numbers
-
 import numpy as np
-import scipy.linalg
 from scipy.linalg import eigh_tridiagonal, get_lapack_funcs
 
 from ..engine import (
     Array,
     device,
     eigh,
-    eps_of,
     is_cpu,
     is_numpy,
     namespace,
     positive_part,
-    tiles,
 )
-from ..kernels import Kernel
-from .krylov import Eigenpairs
 
 
 def eigen_rotation(F: Array):
@@ -96,27 +89,3 @@ def signs(scores: Array):
     rows = xp.arange(scores.shape[0], device=device(scores))[:, None]
     picked = xp.sum(xp.where(rows == first[None, :], scores, xp.zeros_like(scores)), axis=0)
     return xp.where(picked < 0, -xp.ones_like(picked), xp.ones_like(picked))
-
-
-def all_eigenpairs(kernel: Kernel, X: Array, k: int | None = None):
-    """Eigenpairs of H K H by a dense solver, largest first: all, or the k leading ones."""
-    K = tiles.evaluate(kernel, X)
-    xp, n = namespace(K), K.shape[0]
-    # Rounding is relative to the kernel's values; centring leaves less of these than of that.
-    size = 0.0 if kernel.symmetric else float(xp.max(xp.abs(K)))
-    row_means = xp.mean(K, axis=1)
-    K -= xp.mean(K, axis=0)[None, :]
-    K -= xp.mean(K, axis=1)[:, None]
-    # Centring hides some asymmetry (of rows plus columns); what is left must be rounding.
-    worst = 0.0 if kernel.symmetric else float(xp.max(xp.abs(K - K.T)))
-    if worst > 1e4 * eps_of(K) * size:
-        raise ValueError(
-            f"{kernel!r} is not symmetric: centred k(x, z) and k(z, x) differ by {worst:.3g} "
-            f"(the largest value is {size:.3g}). Use (K + K.T) / 2 if that is what you mean."
-        )
-    if isinstance(k, numbers.Integral) and k < n / 2 and is_numpy(K):
-        values, U = scipy.linalg.eigh(K, subset_by_index=(n - k, n - 1), check_finite=False)
-        values, U = values[::-1], U[:, ::-1]
-    else:
-        values, U = eigh(K)
-    return Eigenpairs(values, U, None, row_means)

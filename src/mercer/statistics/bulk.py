@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from .. import Kernel, TableEncoder
 from ..engine import as_numpy, is_matrix
-from ..kernels import Kernel, rules_in
 from ..kernels import points as pts
-from ..tables import TableEncoder
+from ..kernels import rules_in
 
 # Values are pulled in to the median plus or minus so many median deviations: of normal values, one
 # in 400,000 lies beyond.

@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .. import Kernel, KernelMap, TableEncoder
 from ..engine import as_numpy
-from ..estimators import KernelEstimator, KernelMap, all_or_nothing, kernel_of
-from ..kernels import Input, Kernel
+from ..estimators import KernelEstimator, all_or_nothing, kernel_of
+from ..kernels import Input
 from ..kernels import points as pts
 from ..rows import lazily, read_sample, refuse_stream, rows_at, validated_points
-from ..tables import TableEncoder
 from .bulk import column_units
 from .permutations import RandomUnits, UnitSums, add_rows, check_permutations, unit_size
 from .result import TestResult
 from .samples import CHUNK_VALUES, Samples
 from .spaces import POOL, Spaces, generator
-from .two_sample import check_enough, check_spread, compare_sums, unit_sums
+from .two_sample import check_enough, check_spread, compare_sums
 
 
 class DriftDetector(KernelEstimator):
@@ -58,6 +58,7 @@ class DriftDetector(KernelEstimator):
     center_ : array of shape (rank,)
         The mean of the reference in it.
     scales_ : tuple of float
+        Length scales of the maps, as multiples of the kernel's own.
     encoder_ : TableEncoder or None
         How data frames become numbers; None for other rows.
     units_ : array or float
@@ -69,6 +70,7 @@ class DriftDetector(KernelEstimator):
         `predict` marks rows whose `score_samples` is below this; -inf where the reference rows are
         too few to mark any.
     n_features_in_ : int
+        Columns of the reference.
     feature_names_in_ : ndarray of str
         Only for frames.
 
@@ -143,7 +145,7 @@ class DriftDetector(KernelEstimator):
         n = self.n_reference_
         largest = unit_size(n)
         divisions = [RandomUnits(n, 1 << i, rng) for i in range(largest.bit_length())]
-        width = spaces.parts[-1].stop
+        width = spaces.width
         self.sums_ = [np.zeros((division.count + 1, width)) for division in divisions]
         typical, start = [], 0
         for chunk in reference.rows.blocks(max(64, CHUNK_VALUES // width)):
@@ -182,7 +184,8 @@ class DriftDetector(KernelEstimator):
         check_enough(self.n_reference_, n, self.level)
         spaces = Spaces(self.maps_, self.scales_)
         size = min(unit_size(min(self.n_reference_, n)), 1 << (len(self.sums_) - 1))
-        y = unit_sums(batch, samples, spaces, size, rng)
+        blocks = spaces.of_sample(batch, samples)
+        y = RandomUnits(n, size, rng).sums(blocks, spaces.width)
         sums = UnitSums(self.sums_[size.bit_length() - 1], y, self.n_reference_, n)
         return compare_sums(
             sums, spaces, samples, self.n_permutations, self.level, rng, x_apart=True

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from .. import Kernel, KernelMap, RKHSFunction
 from ..engine import as_numpy
-from ..estimators import KernelMap, kernel_of
-from ..expansion import RKHSFunction
-from ..kernels import Input, Kernel
+from ..estimators import kernel_of
+from ..kernels import Input
 from ..kernels import points as pts
 from ..rows import Training, rows_at
 from .samples import Samples

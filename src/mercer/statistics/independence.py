@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..engine import as_numpy, tiles, using
-from ..estimators import KernelMap, kernel_of
-from ..expansion import RKHSFunction
-from ..kernels import Input, Kernel
+from .. import Kernel, KernelMap, RKHSFunction
+from ..engine import as_numpy, check_at_least, tiles, using
+from ..estimators import kernel_of
+from ..kernels import Input
 from .permutations import check_permutations, judge
-from .result import SHOWN_ROWS, TestResult, check_count, require_columns
+from .result import SHOWN_ROWS, TestResult, require_columns
 from .samples import Samples
 from .spaces import USUAL, Spaces, generator, pool_size, usual_map
 from .two_sample import check_spread
@@ -92,8 +92,10 @@ def independence_test(
         for samples, given in ((x, kernel), (y, kernel_y))
     )
     n_scales = max(len(Phi), len(Psi))
+    # A kernel without a length scale goes with every scale of the other.
     Phi, Psi, maps_x, maps_y = (
-        _at_every_scale(values, n_scales) for values in (Phi, Psi, of_x.maps, of_y.maps)
+        values * n_scales if len(values) == 1 else values
+        for values in (Phi, Psi, of_x.maps, of_y.maps)
     )
     used = max(of_x.scales, of_y.scales, key=len)
     squared = _permuted(Phi, Psi, n_permutations, rng, verbose)
@@ -126,13 +128,8 @@ def _coordinates(samples, given, scales, rank, rng):
     if len(positions) == samples.n:
         Phi = Phi[np.argsort(positions)]
     else:
-        Phi = np.vstack([spaces.coordinates(points) for points in samples.blocks(samples.all[0])])
+        Phi = np.vstack(list(spaces.of_sample(samples.all[0], samples)))
     return spaces, [Phi[:, part] for part in spaces.parts]
-
-
-def _at_every_scale(values, n_scales):
-    """A kernel without a length scale goes with every scale of the other."""
-    return values * n_scales if len(values) == 1 else values
 
 
 def _permuted(Phi, Psi, n_permutations, rng, verbose):
@@ -221,12 +218,13 @@ class IndependenceResult(TestResult):
 
     def rows(self, k: int = 5) -> tuple[Any, Any]:
         """The k pairs of rows that show the dependence most: of X, and of Y in the same order."""
+        check_at_least("k", k, 1)
         f, g = self.witness
         (x,), (y,) = self.x.all, self.y.all
         strength = np.concatenate(
             [as_numpy(f(a)) * as_numpy(g(b)) for a, b in zip(self.x.blocks(x), self.y.blocks(y))]
         )
-        most = np.argsort(-strength, kind="stable")[: check_count(k)]
+        most = np.argsort(-strength, kind="stable")[:k]
         return x.rows.take(most), y.rows.take(most)
 
     def plot(self, axes: Sequence[Any] | np.ndarray | None = None) -> Sequence[Any] | np.ndarray:

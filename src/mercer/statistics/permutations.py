@@ -9,7 +9,7 @@ the permuted statistic gains a share 1 / (number of units) of the true differenc
 left over keep their label.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,13 @@ class RandomUnits:
         taken = self.rng.multivariate_hypergeometric(self.left, length, method="marginals")
         self.left -= taken
         return self.rng.permutation(np.repeat(np.arange(self.count + 1), taken))
+
+    def sums(self, blocks: Iterable[np.ndarray], width: int) -> np.ndarray:
+        """Sums over the units of rows that come in blocks; those of rows that stay come last."""
+        sums = np.zeros((self.count + 1, width))
+        for Phi in blocks:
+            add_rows(sums, self.units(len(Phi)), Phi)
+        return sums
 
 
 def unit_size(n: int) -> int:

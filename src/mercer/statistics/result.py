@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import as_numpy, is_count, is_matrix
-from ..expansion import RKHSFunction
-from ..kernels import Kernel, html_rows, listed
+from .. import Kernel, RKHSFunction
+from ..engine import as_numpy, check_at_least, is_matrix
+from ..kernels import html_rows, listed
 from ..kernels import points as pts
 from .permutations import UnitSums, Verdict
 from .samples import Samples
@@ -37,6 +37,7 @@ class TestResult(ABC):
     threshold : float
         The statistic has to exceed this to be significant at the level.
     level : float
+        Probability of a false alarm that is accepted.
     differs : bool
         Whether p_value is at most the level.
     scale : float
@@ -46,8 +47,18 @@ class TestResult(ABC):
     distance : float
         The MMD (or, for independence, the square root of HSIC) at that scale.
     n_permutations : int
+        How many permutations were drawn.
     by_scale : list of dict
         "scale", "distance" and the unadjusted "p_value" at each length scale.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import two_sample_test
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> result = two_sample_test(X[:50], X[50:] + [0.0, 1.0, 0.0], random_state=0)
+    >>> result.differs, next(iter(result.columns)), len(result.by_scale)
+    (True, 'x1', 6)
     """
 
     __test__ = False  # not a test case of pytest
@@ -102,26 +113,21 @@ class TestResult(ABC):
 
     @abstractmethod
     def plot(self, axes: Sequence[Any] | np.ndarray | None = None) -> Sequence[Any] | np.ndarray:
-        """Draw the result."""
+        """Draw the result on three `axes` (None: a new figure)."""
 
     def facts(self) -> dict[str, str]:
         """Facts that the text and HTML forms list, name by name."""
+        try:
+            columns = self.columns if self.differs else {}
+        except ValueError:  # objects have no columns
+            columns = {}
+        named = listed([f"{name} {share:.0%}" for name, share in columns.items()], NAMED)
         return {
             "p-value": f"{self.p_value:.3g} ({self.n_permutations} permutations)",
             "statistic": f"{self.statistic:.3g} (threshold {self.threshold:.3g} at level "
             f"{self.level:g})",
             "distance": f"{self.distance:.3g} with {pts.short(self.kernel)}",
-        } | ({"columns": self._named_columns()} if self._has_columns else {})
-
-    def _named_columns(self):
-        return listed([f"{name} {share:.0%}" for name, share in self.columns.items()], NAMED)
-
-    @property
-    def _has_columns(self) -> bool:
-        try:
-            return self.differs and bool(self.columns)
-        except ValueError:  # objects have no columns
-            return False
+        } | ({"columns": named} if named else {})
 
     def __str__(self) -> str:
         lines = [f"  {name:<10} {value}" for name, value in self.facts().items()]
@@ -139,13 +145,6 @@ def require_columns(points: Any) -> None:
     """Objects have no columns to speak of."""
     if not is_matrix(points):
         raise ValueError("columns are known for rows of numbers and for data frames only.")
-
-
-def check_count(k: Any) -> int:
-    """A number of rows."""
-    if not is_count(k) or k < 1:
-        raise ValueError(f"k must be a positive integer, got {k!r}.")
-    return int(k)
 
 
 class TwoSampleResult(TestResult):
@@ -231,7 +230,7 @@ class TwoSampleResult(TestResult):
         Rows come as they were given (frames as frames), the most telling first: those where the
         witness is largest in X, and smallest in Y.
         """
-        k = check_count(k)
+        check_at_least("k", k, 1)
         of_x, _ = extreme_rows(self.witness, self.samples.all[0], self.samples, k, largest=True)
         of_y, _ = extreme_rows(self.witness, self.samples.all[1], self.samples, k, largest=False)
         return of_x, of_y

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import Kernel, TableEncoder
 from ..engine import as_numpy, evenly, is_matrix
-from ..kernels import Kernel
 from ..rows import Training, read_sample, rows_at, stacked
-from ..tables import SampleEncoder, TableEncoder
+from ..tables import SampleEncoder
 from .bulk import column_units
 
 # Numbers in the coordinates of the rows that are mapped at once.
@@ -28,9 +28,6 @@ class Samples:
         self.columns = _common_columns(self.all)
         self.encoder: TableEncoder | None = None
         self.units: np.ndarray | float = 1.0  # what encoded columns are divided by
-        self.identifiers: list[str] = []  # these three as in SampleEncoder
-        self.changed: dict[str, tuple[str, str]] = {}
-        self.marked: dict[str, str] = {}
         self.encoded = encode and self.columns is not None and kernel.kind == "vectors"
 
     @classmethod
@@ -63,7 +60,9 @@ class Samples:
         rows = rows_at(stacked(*parts), order)
         if self.encoded:
             held = all(sample.is_held for sample in self.all)
-            self.encoder = self._fitted([s.points for s in self.all] if held else parts)
+            frames = [s.points for s in self.all] if held else parts
+            frames = [self._in_order(frame) for frame in frames]
+            self.encoder = SampleEncoder.of(frames, stacked(*frames))
             points = self.encoder.transform(rows)
             self.units = column_units(points, self.encoder)
             for name, places in self.column_groups(points.shape[1]).items():
@@ -72,13 +71,15 @@ class Samples:
             rows = points / self.units
         return rows, positions[order]
 
-    def _fitted(self, frames):
-        """An encoder, fitted to rows of all samples."""
-        frames = [self._in_order(frame) for frame in frames]
-        encoder = SampleEncoder.of(frames, stacked(*frames))
-        self.identifiers, self.changed = encoder.identifiers, encoder.changed
-        self.marked = encoder.marked
-        return encoder
+    @property
+    def identifiers(self) -> list[str]:
+        """Columns of frames that name the rows of every sample, which are left out."""
+        return getattr(self.encoder, "identifiers", [])
+
+    @property
+    def changed(self) -> dict[str, tuple[str, str]]:
+        """Columns that are another kind of thing in the second sample, with both kinds."""
+        return getattr(self.encoder, "changed", {})
 
     def some_points(self, which: int, most: int) -> Any:
         """At most so many rows of one sample, evenly spaced, as points."""
@@ -112,13 +113,13 @@ class Samples:
     def column_groups(self, n_columns: int) -> dict[str, list[int]]:
         """Which columns of the points belong to which column of the input."""
         if self.encoder is not None:
-            place = 0
+            place, marked = 0, getattr(self.encoder, "marked", {})
             groups: dict[str, list[int]] = {}
             for record in self.encoder.columns_:
                 places = range(place, place + len(record["outputs"]))
                 if places:
                     name = str(record["name"])
-                    groups.setdefault(self.marked.get(name, name), []).extend(places)
+                    groups.setdefault(marked.get(name, name), []).extend(places)
                 place = places.stop
             return groups
         letter = self.all[0].name.lower()

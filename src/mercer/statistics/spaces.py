@@ -1,5 +1,6 @@
 """The feature spaces of a test: one map per length scale, fitted on rows of both samples."""
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -7,11 +8,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from .. import Kernel, KernelMap
 from ..engine import as_numpy
-from ..estimators import KernelMap, kernel_of
-from ..kernels import Kernel
+from ..estimators import kernel_of
 from ..kernels import points as pts
+from ..rows import Training
 from .bulk import bound_to_bulk
+from .samples import CHUNK_VALUES, Samples
 
 # Multiples of the kernel's own length scale that a test looks at unless it is told otherwise.
 USUAL = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -95,6 +98,21 @@ class Spaces:
     def coordinates(self, points: Any) -> np.ndarray:
         """phi of every point at every scale, (n, sum of ranks)."""
         return np.hstack([as_numpy(kernel_map.transform(points)) for kernel_map in self.maps])
+
+    def of_sample(
+        self, sample: Training, samples: Samples, bar: Any = None
+    ) -> Iterator[np.ndarray]:
+        """The coordinates of all rows of a sample, block by block; `bar` shows progress."""
+        for points in samples.blocks(sample, max(64, CHUNK_VALUES // self.width)):
+            Phi = self.coordinates(points)
+            yield Phi
+            if bar is not None:
+                bar.update(len(Phi))
+
+    @property
+    def width(self) -> int:
+        """The number of coordinates at all scales together."""
+        return self.parts[-1].stop
 
     @property
     def parts(self) -> list[slice]:

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import Kernel, KernelMap
 from ..engine import is_matrix, tiles, using
-from ..estimators import KernelMap, kernel_of
-from ..kernels import Input, Kernel
-from ..rows import Training
-from .permutations import RandomUnits, UnitSums, add_rows, check_permutations, judge, unit_size
+from ..estimators import kernel_of
+from ..kernels import Input
+from .permutations import RandomUnits, UnitSums, check_permutations, judge, unit_size
 from .result import TestResult, TwoSampleResult
-from .samples import CHUNK_VALUES, Samples
+from .samples import Samples
 from .spaces import Spaces, generator, pool_size
 
 
@@ -87,12 +87,14 @@ def two_sample_test(
     check_spread(pool)
     spaces, Phi = Spaces.fit(pool, samples.n, kernel, scales, rng)
     size = unit_size(min(n_x, n_y))
-    if len(positions) == samples.n:  # all coordinates are at hand
-        Phi = Phi[np.argsort(positions)]
-        x, y = (_sums_of(part, size, rng) for part in (Phi[:n_x], Phi[n_x:]))
-    else:
-        with using(verbose=verbose), tiles.progress_bar("rows", samples.n) as bar:
-            x, y = (unit_sums(s, samples, spaces, size, rng, bar) for s in samples.all)
+    with using(verbose=verbose), tiles.progress_bar("rows", samples.n) as bar:
+        if len(positions) == samples.n:  # all coordinates are at hand
+            Phi = Phi[np.argsort(positions)]
+            blocks: Any = ([Phi[:n_x]], [Phi[n_x:]])
+        else:
+            blocks = (spaces.of_sample(sample, samples, bar) for sample in samples.all)
+        units = (RandomUnits(n, size, rng) for n in (n_x, n_y))
+        x, y = (own.sums(rows, spaces.width) for own, rows in zip(units, blocks))
     return compare_sums(UnitSums(x, y, n_x, n_y), spaces, samples, n_permutations, level, rng)
 
 
@@ -110,34 +112,6 @@ def compare_sums(
     squared = sums.permuted(spaces.parts, n_permutations, rng)
     verdict = judge(squared, level, spaces.scales)
     return TwoSampleResult(verdict, squared, level, spaces, sums, samples, x_apart)
-
-
-def unit_sums(
-    sample: Training,
-    samples: Samples,
-    spaces: Spaces,
-    size: int,
-    rng: np.random.Generator,
-    bar: Any = None,
-) -> np.ndarray:
-    """Sums of the coordinates of a sample over units of `size` rows; rows that stay come last."""
-    division = RandomUnits(sample.rows.n, size, rng)
-    width = spaces.parts[-1].stop
-    sums = np.zeros((division.count + 1, width))
-    for points in samples.blocks(sample, max(64, CHUNK_VALUES // width)):
-        Phi = spaces.coordinates(points)
-        add_rows(sums, division.units(len(Phi)), Phi)
-        if bar is not None:
-            bar.update(len(Phi))
-    return sums
-
-
-def _sums_of(Phi: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """The same where the coordinates of all rows are held."""
-    division = RandomUnits(len(Phi), size, rng)
-    sums = np.zeros((division.count + 1, Phi.shape[1]))
-    add_rows(sums, division.units(len(Phi)), Phi)
-    return sums
 
 
 def check_enough(n_x: int, n_y: int, level: float) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from .. import RKHSFunction
 from ..engine import as_numpy
-from ..expansion import RKHSFunction
 from ..rows import Training, rows_at, stacked
 from .samples import Samples
 

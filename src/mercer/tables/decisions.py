@@ -12,6 +12,7 @@ from .given import ReadTable
 from .parse_dates import DateColumn, dates_in_digits
 from .parse_numbers import NumberColumn, TextColumn
 from .reading import Notation, first_value, format_of, is_obvious, texts_in
+from .target_encoding import LEAST_ROWS
 
 # A fitted encoder of one column, None where it is left out; and what is said about it.
 Decision = tuple[Any, dict[str, Any]]
@@ -19,6 +20,10 @@ Decision = tuple[Any, dict[str, Any]]
 IDENTIFIED = 10
 # Texts without a space and at least so long may be sequences (DNA, proteins, SMILES).
 SEQUENCE = 15
+# Single words that so many rows have on average are names of things, of states, say. Up to so many
+# rows they have a column each; with more, the effect of each on the target is found (see
+# `target_encoding`). And columns of 0 and 1 for such names, at most.
+NAMED_ROWS, MOST_NAMES = (3, LEAST_ROWS), 100
 _SMILES = re.compile(r"(?!.*//)[A-Za-z0-9@+\-\[\]()=#$%/\\.:]+")
 # "id" as a word of its own, or after another one as in customerId: "paid" and "humid" are none.
 _ID_NAME = re.compile(
@@ -101,11 +106,9 @@ class Decisions:
 
     def _of_texts(self, name, texts, read):
         known = [text for text in texts if text is not None]
-        if not known:
-            return notes.left_out(name, notes.EMPTY, "without a value")
         n_values = len(set(known))
-        if n_values == 1 and len(known) == len(texts):
-            return notes.left_out(name, notes.CONSTANT, "the same in all rows")
+        if not known or (n_values == 1 and len(known) == len(texts)):
+            return _tells_nothing(name, known)
         if read is not None:
             if len(read.wrong) == n_values:
                 raise ValueError(
@@ -135,6 +138,9 @@ class Decisions:
         few = n_values <= most or frequent >= 0.5 * len(known)
         if few and not sequences and not (unique and words >= 2):  # sentences, all different
             return self._categories(name, texts)
+        low, high = NAMED_ROWS
+        if words < 2 and low <= len(known) / n_values < high and n_values <= MOST_NAMES:
+            return self._categories(name, texts, n_values + 1)
         if self.options.text == "drop":
             return notes.left_out(name, notes.TEXT, "free text")
         encoder = Texts(self.options.text_components, self.options.random_state).fit(texts, name)
@@ -151,12 +157,10 @@ class Decisions:
         """A column of numbers or truths."""
         x = as_float(values)
         known = x[~np.isnan(x)]
-        if not len(known):
-            return notes.left_out(name, notes.EMPTY, "without a value")
         # A column of one value may be informative by its gaps alone.
         gaps_tell = kind != notes.BOOLEAN and min(len(known), len(x) - len(known)) >= 5
-        if known.min() == known.max() and not gaps_tell:
-            return notes.left_out(name, notes.CONSTANT, "the same in all rows")
+        if not len(known) or (known.min() == known.max() and not gaps_tell):
+            return _tells_nothing(name, known)
         scale = "none" if kind == notes.BOOLEAN else self.options.scale
         further = (self.options.ranks, self.options.levels)
         ranks, levels = (wanted and kind != notes.BOOLEAN for wanted in further)
@@ -170,16 +174,14 @@ class Decisions:
     def _dates(self, name, values, format=None):
         x = as_float(values)
         known = x[~np.isnan(x)]
-        if not len(known):
-            return notes.left_out(name, notes.EMPTY, "without a value")
-        if known.min() == known.max():
-            return notes.left_out(name, notes.CONSTANT, "the same in all rows")
+        if not len(known) or known.min() == known.max():
+            return _tells_nothing(name, known)
         encoder = Dates().fit(values, name, format)
         action = "a number of days and their cycles"
         return notes.decision(encoder, name, notes.DATE, action, x)
 
-    def _categories(self, name, texts):
-        encoder = Categories(self.options.max_categories).fit(texts, name)
+    def _categories(self, name, texts, most=0):
+        encoder = Categories(max(most, self.options.max_categories)).fit(texts, name)
         if len(encoder.names_) < 2:
             known = [text for text in texts if text is not None]
             if encoder.n_pooled_:  # every value is rare: names, not one value for all
@@ -195,6 +197,12 @@ class Decisions:
 def check_finite(name: str, values: np.ndarray) -> None:
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise ValueError(f"column {name!r} holds infinity: replace it or leave the row out.")
+
+
+def _tells_nothing(name, known):
+    if len(known):
+        return notes.left_out(name, notes.CONSTANT, "the same in all rows")
+    return notes.left_out(name, notes.EMPTY, "without a value")
 
 
 def _uniqueness(n_values, n):

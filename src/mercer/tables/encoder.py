@@ -72,7 +72,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Whether numbers with three to twelve different values also come as one column of 0 and 1 for
         each value. That helps where numbers stand for categories, or matter one by one.
     max_categories : int, default=20
-        At most so many columns for one column of categories.
+        At most so many columns for one column of categories. Names that have three to ten rows each
+        (states in a table of states and years) have up to 100.
     text : {"ngrams", "drop"}, default="ngrams"
         What becomes of free text.
     text_components : int, default=10
@@ -109,6 +110,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     sampled_from_ : int or None
         How many rows a stream or a Dask collection has of which a sample decided.
     n_features_in_ : int
+        Columns of the table.
     feature_names_in_ : ndarray of str
         Only for frames.
 

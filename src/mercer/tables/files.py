@@ -23,7 +23,7 @@ import pandas as pd
 
 from .decisions import IDENTIFIED
 from .encoder import TableEncoder
-from .errors import BadInput
+from .given import BadInput
 from .notes import in_rows
 from .parse_numbers import TextColumn, read_numbers
 from .parse_text import MISSING, as_texts
@@ -125,7 +125,7 @@ def read_table(
     except ImportError as error:
         raise BadInput(f"{name}: {error}") from None
     except Exception as error:  # every reader has errors of its own for broken files
-        raise BadInput(f"cannot read {name}: {first_line(error)}") from None
+        raise BadInput(f"cannot read {name}: {_first_line(error)}") from None
     if frame.empty:
         raise BadInput(f"{name} has no rows.")
     if 2 * sum(str(name).startswith("Unnamed: ") for name in frame.columns) > frame.shape[1]:
@@ -137,6 +137,22 @@ def read_table(
         check_column(frame, asked, notes)
     reading = Notation(decimal, dayfirst, number, category, separator)
     return typed_frame(frame, reading, target, like, notes), notes
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a .npz file; refused where they unpack to far more than the file has."""
+    if not path.is_file():
+        raise BadInput(f"the file {str(path)!r} does not exist.")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        _check_unpacked(size, path.stat().st_size, path.name)
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except BadInput:
+        raise
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        raise BadInput(f"cannot read {path.name}: {_first_line(error)}") from None
 
 
 def _check_arguments(texts, columns, decimal, dayfirst, like):
@@ -176,7 +192,7 @@ def _content(path):
     except BadInput:
         raise
     except (OSError, EOFError, ValueError, lzma.LZMAError, zipfile.BadZipFile) as error:
-        raise BadInput(f"cannot unpack {path.name}: {first_line(error)}") from None
+        raise BadInput(f"cannot unpack {path.name}: {_first_line(error)}") from None
     if not content.strip():
         raise BadInput(f"{path.name} is empty.")
     return path.name, suffixes[-1] if suffixes else _kind_of(content), content
@@ -195,11 +211,11 @@ def _unpacked(content, packing, name):
         opened, packed = archive.open, files[0]
     with opened(packed) as file:
         unpacked = file.read(max(UNPACKED, RATIO * len(content)) + 1)
-    check_unpacked(len(unpacked), len(content), name)
+    _check_unpacked(len(unpacked), len(content), name)
     return unpacked
 
 
-def check_unpacked(unpacked: int, packed: int, name: str) -> None:
+def _check_unpacked(unpacked, packed, name):
     """Refuse a small file that becomes gigabytes: it was made to fill the memory, or by mistake."""
     if unpacked > max(UNPACKED, RATIO * packed):
         raise BadInput(
@@ -230,7 +246,7 @@ def _check_parquet(content, name):
         if types.is_nested(field.type):
             raise _nested(field.name)
     stored = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
-    check_unpacked(max(stored, 8 * about.num_rows * about.num_columns), len(content), name)
+    _check_unpacked(max(stored, 8 * about.num_rows * about.num_columns), len(content), name)
     # A text that is repeated stands in the file once, and in a column once per row.
     texts = [f.name for f in schema if types.is_string(f.type) or types.is_large_string(f.type)]
     distinct = parquet.read_table(io.BytesIO(content), columns=texts, read_dictionary=texts)
@@ -238,16 +254,16 @@ def _check_parquet(content, name):
     for chunk in (c for column in distinct.columns for c in column.chunks):
         sizes = compute.binary_length(chunk.dictionary)
         written += compute.sum(compute.take(sizes, chunk.indices)).as_py() or 0
-    check_unpacked(stored + written, len(content), name)
+    _check_unpacked(stored + written, len(content), name)
 
 
 def _from_sheets(content, name, notes):
     if zipfile.is_zipfile(io.BytesIO(content)):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
-        check_unpacked(size, len(content), name)
+        _check_unpacked(size, len(content), name)
         with suppress(ImportError):  # said below
-            check_unpacked(_size_of_texts(content, size), len(content), name)
+            _check_unpacked(_size_of_texts(content, size), len(content), name)
     try:
         sheets = pd.read_excel(
             io.BytesIO(content), sheet_name=None, keep_default_na=False, na_values=[""]
@@ -378,7 +394,7 @@ def _decoded(content, encoding, notes):
         except LookupError:
             raise BadInput(f"--encoding {encoding!r} is not known; try utf-8 or latin-1.") from None
         except UnicodeDecodeError as error:
-            raise BadInput(f"the file is not {encoding}: {first_line(error)}.") from None
+            raise BadInput(f"the file is not {encoding}: {_first_line(error)}.") from None
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         notes.append("the text is UTF-16")
         return content.decode("utf-16")
@@ -559,5 +575,5 @@ def check_column(frame: pd.DataFrame, target: str, notes: Iterable[str] = ()) ->
     raise BadInput(f"there is no column {target!r}; the columns are: {shown}.{hint}")
 
 
-def first_line(error: Exception) -> str:
+def _first_line(error):
     return str(error).strip().split("\n")[0][:200]

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from .encoder import TableEncoder
 
 
+class BadInput(ValueError):
+    """Something about the input that the person can change: the command shows it as one line."""
+
+
 @dataclass
 class ReadTable:
     """A table whose columns have been read: numbers, truths, dates, or texts.

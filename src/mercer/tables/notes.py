@@ -14,6 +14,8 @@ LEFT_OUT = "left out"
 AS_WELL = " as well"
 EFFECT = "the effect of each value"
 NO_HELP = "rows left out are predicted better without"
+# Columns whose reading is shown.
+SHOWN = 4
 
 
 # Numbers that stand for a missing value in many files.
@@ -73,12 +75,6 @@ def in_rows(n: int) -> str:
     return f"{n} row{'s' if n > 1 else ''}"
 
 
-def few_columns(shown: Sequence[str]) -> str:
-    """The first four of some columns, and how many more there are."""
-    more = f" and {len(shown) - 4} more columns" if len(shown) > 4 else ""
-    return ", ".join(shown[:4]) + more
-
-
 def notes_on_reading(read: Iterable[tuple[str, str, str, str, bool]]) -> list[str]:
     """How texts were read, from (name, kind, text, value, whether others read it differently)."""
     lines = []
@@ -88,11 +84,11 @@ def notes_on_reading(read: Iterable[tuple[str, str, str, str, bool]]) -> list[st
             f"{name} ({text!r} is {value})" for name, _, text, value, open in found if not open
         ]
         if clear:
-            lines.append(f"text was read as {what} in {few_columns(clear)}")
+            lines.append(f"text was read as {what} in {listed(clear, SHOWN)}")
         unclear = [f"{text!r} in {name} as {value}" for name, _, text, value, open in found if open]
         if unclear:
             lines.append(
-                f"{what} that can be read in two ways: {few_columns(unclear)} "
+                f"{what} that can be read in two ways: {listed(unclear, SHOWN)} "
                 f"(the option {option} changes that)"
             )
     return lines

@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from ..kernels import listed
 from .columns import Dates, Numbers, dates_one_by_one
 from .encoder import TableEncoder
-from .notes import DATE, NUMBER, few_columns, in_rows, notes_on_reading
+from .notes import DATE, NUMBER, SHOWN, in_rows, notes_on_reading
 from .parse_dates import DateColumn
 from .parse_numbers import NumberFormat, TextColumn, are_codes, decimal_of, read_forced
 from .parse_text import MISSING, as_texts
@@ -82,7 +83,7 @@ def typed_frame(
     notes += notes_on_reading(shown)
     strange = [f"{n} ({r.wrong[0]!r})" for n, r in read.items() if r.wrong]
     if strange:
-        few = few_columns(strange)
+        few = listed(strange, SHOWN)
         notes.append(f"values unlike the rest of their column count as missing: {few}")
     changed |= {n: changed.get(n, frame[n]).astype("category") for n in reading.categories}
     typed = _replaced(frame, changed)

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from tqdm import tqdm
 
 from ... import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial, as_kernel
-from ...engine import as_numpy, blas_threads_for
+from ...engine import as_numpy, one_blas_thread
 from ...kernels import Data
 from ..data import CLASSES
 from ..embeddings import available, embed
@@ -145,7 +145,7 @@ def compare_kernels(
     if len(data) > SPECTRUM_ROWS:
         data.notes.append(f"Spectra are those of {SPECTRUM_ROWS} of the points.")
     steps = _Progress(len(by_name) * (1 + len(data.folds) + len(names)), verbose, callback)
-    with steps, blas_threads_for(len(data), FEW_ROWS):
+    with steps, one_blas_thread(if_small=len(data), small=FEW_ROWS):
         spaces = []
         for name, kernel in by_name.items():
             space = _measured(name, kernel, data, bool(tune), steps)

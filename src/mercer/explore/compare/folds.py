@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ...engine import is_count, is_integer
+from ...engine import check_at_least, is_count, is_integer
 from ...kernels import listed
 from ...kernels import points as pts
 from ..data import CLASSES, HOLDS, NUMBERS, Explored, place_in_class
@@ -59,8 +59,7 @@ class ComparedRows(Explored):
         """Cut the rows into folds, and into halves for the pictures."""
         if repeats != "auto" and not (is_integer(repeats) and int(repeats) >= 1):
             raise ValueError(f"repeats must be a positive integer or 'auto', got {repeats!r}.")
-        if not is_count(cv) or cv < 2:
-            raise ValueError(f"cv must be a number of folds of at least 2, got {cv!r}.")
+        check_at_least("cv", cv, 2)
         self.balanced = _is_balanced(scoring, self.task)
         if groups is not None:
             self.groups = self._group_numbers(groups, cv, train_size)

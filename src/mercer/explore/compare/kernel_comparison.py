@@ -85,6 +85,7 @@ class KernelComparison:
     target : ndarray or None
         Classes or numbers of the sample.
     target_name : str
+        What the target is called on the page.
     held_out : ndarray of bool
         Rows that the embeddings were not fitted to.
     rows : ndarray
@@ -95,6 +96,16 @@ class KernelComparison:
         What became of each column; empty where nothing was encoded.
     command : str or None
         How the comparison was asked for, shown on the page.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF, Linear, compare_kernels
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> rings = np.hypot(X[:, 0], X[:, 1]) > 1.2
+    >>> found = compare_kernels(X, rings, [Linear(), RBF()], cv=3, repeats=1, embeddings=[])
+    >>> found.best, found.score_name, len(found.rows)
+    ('RBF()', 'accuracy', 100)
     """
 
     def __init__(
@@ -181,7 +192,7 @@ class KernelComparison:
         return fit_model(self._unfitted(name), self.data)
 
     def code(self, name: str | None = None) -> str:
-        """Python that makes the same model: copy it into a script."""
+        """Python that makes the model of this `name` (None: the best): copy it into a script."""
         return code_of(self._unfitted(name))
 
     def _unfitted(self, name):
@@ -255,7 +266,7 @@ class KernelComparison:
     # --- pictures ---------------------------------------------------------------------------------
 
     def plot(self, embedding: str | None = None, *, spectra: bool = True) -> "ComparisonDisplay":
-        """Draw every kernel's space and its spectrum; see ComparisonDisplay."""
+        """Draw the space of every kernel by one `embedding` (None: by all), and the `spectra`."""
         from ..plots import ComparisonDisplay
 
         return ComparisonDisplay(self).plot(embedding, spectra=spectra)
@@ -263,7 +274,11 @@ class KernelComparison:
     def to_html(
         self, path: str | PathLike[str] | None = None, *, title: str = "Kernels compared"
     ) -> str:
-        """Write one self-contained page with all pictures; returns its path or text."""
+        """Write one self-contained page with all pictures; returns its path or text.
+
+        Without a `path` nothing is written, and the page comes back as a text. `title` stands at
+        its top.
+        """
         from ..report import write_report
 
         return write_report(self, path, title=title)

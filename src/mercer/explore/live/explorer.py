@@ -27,6 +27,10 @@ class Explorer:
         Positions, in the data as given, of the rows that are selected now.
     code : str
         Python lines that make the present model.
+
+    Examples
+    --------
+    See :func:`explore`.
     """
 
     def __init__(self, session: Session, port: int = 0) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import Kernel, KernelMap
 from ...engine import as_numpy, eigh, gram
-from ...solve import LeaveOneOut, RidgeSolution, ridge_on_coordinates
+from ...solve import LeaveOneOut, RidgeProblem, RidgeSolution, solve_ridge
 from ..compare.measures import longest_share, validity_of
 from ..compare.scores import ACCURACY, R2
 from ..data import CLASSES, Explored
@@ -127,7 +127,8 @@ class LiveSpace:
         `near` is the last penalty relative to the mean variance: only its neighbours are tried.
         """
         rule = LeaveOneOut() if near is None else LeaveOneOut(near * NEAR, relative=True)
-        self.ridge = ridge_on_coordinates(self.components, self.targets, rule)
+        problem = RidgeProblem.on_coordinates(self.components, self.targets, rule)
+        self.ridge = solve_ridge(problem, "primal")
 
 
 def explored_space(kernel: Kernel, data: Explored, landmarks: Any = None) -> LiveSpace:

@@ -37,7 +37,9 @@ class FeatureSpaceDisplay(style.Display):
     Attributes
     ----------
     ax_, figure_ : matplotlib's, after plot
+        Where the picture is.
     points_ : list of the drawn collections, one per class
+        To change colours or sizes afterwards.
 
     Examples
     --------
@@ -67,7 +69,10 @@ class FeatureSpaceDisplay(style.Display):
         *,
         title: str | None = None,
     ) -> Self:
-        """The first two columns of a fitted transformer: KernelPCA, KernelDiscriminant, a map."""
+        """The first two columns of a fitted `estimator`: KernelPCA, KernelDiscriminant, a map.
+
+        `title` stands above the picture.
+        """
         style.fitted(estimator, "transform", "get_feature_names_out")
         Z = as_numpy(estimator.transform(X))
         y = style.target_of(y, len(Z))
@@ -93,7 +98,11 @@ class FeatureSpaceDisplay(style.Display):
         random_state: int = 0,
         title: str | None = None,
     ) -> Self:
-        """The space of a kernel on X, by "kernel PCA", "discriminant" (needs y) or "t-SNE"."""
+        """The space of a kernel on X.
+
+        `embedding` is "kernel PCA", "discriminant" (needs y) or "t-SNE", which starts from
+        `random_state`. `title` stands above the picture; None: the kernel.
+        """
         available([embedding], "classification", [])
         if embedding == DISCRIMINANT and y is None:
             raise ValueError("discriminant axes need the classes y.")

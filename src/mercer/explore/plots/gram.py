@@ -62,7 +62,10 @@ class GramDisplay(style.Display):
         random_state: int = 0,
         title: str | None = None,
     ) -> Self:
-        """k(X, X); larger data are sampled, which the title says."""
+        """k(X, X) of a `kernel`; of more than `max_rows` rows a sample, which the title says.
+
+        `random_state` draws the sample.
+        """
         given = as_kernel(kernel)
         title = repr(given) if title is None else title
         bound = given.bind(X)
@@ -85,7 +88,7 @@ class GramDisplay(style.Display):
     def from_estimator(
         cls, estimator: BaseEstimator, X: Data, y: ArrayLike | None = None, **kwargs: Any
     ) -> Self:
-        """Take the kernel of a fitted map or method."""
+        """Take the kernel of a fitted map or method (`estimator`); options as in `from_kernel`."""
         kernel = getattr(estimator, "kernel_", None)
         if kernel is None:
             kernel = style.fitted(estimator, "kernel_map_").kernel_map_.kernel_
@@ -99,7 +102,10 @@ class GramDisplay(style.Display):
         cmap: "str | Colormap" = style.SEQUENTIAL,
         colorbar: bool = True,
     ) -> Self:
-        """Draw; with `normalize` the cosines in feature space instead of the values."""
+        """Draw on `ax` (None: a new figure), in the colours of `cmap`, with or without `colorbar`.
+
+        With `normalize` the cosines in feature space are shown instead of the values.
+        """
         ax = self._begin(ax, (5.6, 4.8))
         K = style.numbers_of(self.matrix, "matrix", 2)
         if K.shape[0] != K.shape[1]:

@@ -72,7 +72,11 @@ class ResidualDisplay(Display):
         margin: float = 0.25,
         title: str | None = None,
     ) -> Self:
-        """Take a fitted KernelMap on data with two columns, around the points X."""
+        """Take a fitted `kernel_map` on data with two columns, around the points X.
+
+        The grid has `resolution` points a side, and reaches beyond the points by `margin` times
+        their extent. `title` stands above the picture.
+        """
         fitted(kernel_map, "residual", "kernel_", "landmarks_", name="kernel_map")
         if not is_integer(resolution) or not 2 <= resolution <= FINEST:
             raise ValueError(
@@ -115,7 +119,10 @@ class ResidualDisplay(Display):
         cmap: "str | Colormap" = SEQUENTIAL,
         colorbar: bool = True,
     ) -> Self:
-        """Draw the map with the points, landmarks ringed."""
+        """Draw the map with the points, landmarks ringed.
+
+        On `ax` (None: a new figure), in the colours of `cmap`, with or without `colorbar`.
+        """
         ax = self._begin(ax, (6.0, 4.8))
         xs, ys = numbers_of(self.xs, "xs", 1), numbers_of(self.ys, "ys", 1)
         residual = np.clip(numbers_of(self.residual, "residual", 2), 0, 1)

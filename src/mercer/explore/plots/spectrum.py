@@ -57,7 +57,7 @@ class SpectrumDisplay(Display):
 
     @classmethod
     def from_kernel(cls, kernel: KernelLike, X: Data, *, title: str | None = None) -> Self:
-        """All eigenvalues of the centred kernel matrix on X."""
+        """All eigenvalues of the centred kernel matrix on X; `title` stands above the picture."""
         kernel_map = KernelMap(kernel)
         Phi = as_numpy(kernel_map.fit_transform(X)).astype(float)
         title = repr(kernel_map.kernel_) if title is None else title
@@ -65,7 +65,10 @@ class SpectrumDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: BaseEstimator, *, title: str | None = None) -> Self:
-        """Take a fitted KernelPCA, or a KernelMap(basis="eigen", center=True)."""
+        """Take a fitted `estimator`: KernelPCA, or KernelMap(basis="eigen", center=True).
+
+        `title` stands above the picture.
+        """
         if not hasattr(estimator, "eigenvalues_"):
             raise ValueError(
                 f"estimator {type(estimator).__name__} has no eigenvalues_: pass a fitted "
@@ -99,7 +102,10 @@ class SpectrumDisplay(Display):
         mark: float | None = 0.9,
         colour: str | tuple[float, ...] = COLOURS[0],
     ) -> Self:
-        """Draw shares as bars and their sum as a line; `mark` names a share to point out."""
+        """Draw shares as bars and their sum as a line, on `ax` (None: a new figure).
+
+        `mark` is a share of the variance to point out, `colour` that of the bars.
+        """
         with pts.naming("colour"):
             shade = pyplot().matplotlib.colors.to_rgba(colour)
         wanted = share_of(mark, "mark") if mark is not None and mark is not False else None

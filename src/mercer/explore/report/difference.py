@@ -18,11 +18,6 @@ GRID = 60
 
 def write_difference(result: Any, path: Any, *, names: tuple[str, str] = ("X", "Y")) -> str:
     """Write one self-contained page about the result of a two-sample test of data frames."""
-    return write_page(_difference_page(result, names), Path(path))
-
-
-def _difference_page(result: Any, names: tuple[str, str]) -> str:
-    """The page as text."""
     require_bokeh()
     points = [result.samples.some_points(which, POINTS) for which in (0, 1)]
     models = {"space": space_figure(result, points, names)}
@@ -30,7 +25,7 @@ def _difference_page(result: Any, names: tuple[str, str]) -> str:
     most = max([float(np.abs(field.values).max()) for field in fields], default=0.0) or 1.0
     for number, field in enumerate(fields):
         models[f"pair{number}"] = witness_figure(field, points, names, most)
-    return rendered(
+    html = rendered(
         "difference.html",
         models,
         title=f"{names[0]} and {names[1]}",
@@ -43,6 +38,7 @@ def _difference_page(result: Any, names: tuple[str, str]) -> str:
         pairs=[field.names for field in fields],
         kernel=short_numbers(repr(result.kernel)),
     )
+    return write_page(html, Path(path))
 
 
 def leading_pairs(result: Any, points: list[np.ndarray]) -> list[tuple]:

@@ -1,6 +1,5 @@
-"""Doors: what a folder offers to others, each name imported from its file when it is first used."""
+"""Doors: what a package offers, each name imported from its file when it is first used."""
 
-import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -13,8 +12,6 @@ def door(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     def __getattr__(name: str) -> Any:
         if name not in where:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{package}.{where[name]}"), name)
-        setattr(sys.modules[package], name, value)  # found at once the next time
-        return value
+        return getattr(import_module(f"{package}.{where[name]}"), name)
 
     return __getattr__
