@@ -392,7 +392,10 @@ def free_memory(x: Array | None = None):
         import torch
 
         free, _ = torch.cuda.mem_get_info(x.device)
-        return free + torch.cuda.memory_reserved(x.device) - torch.cuda.memory_allocated(x.device)
+        # One reading for both: memory_reserved and memory_allocated each sort all statistics.
+        kept = torch.cuda.memory_stats_as_nested_dict(x.device)
+        pool, used = (kept[f"{what}_bytes"]["all"]["current"] for what in ("reserved", "allocated"))
+        return free + pool - used
     if x is not None and is_cupy_array(x):
         import cupy
 

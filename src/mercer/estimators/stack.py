@@ -6,14 +6,15 @@ none of them counts. They never sum to more than one: a model that seems too cau
 so by chance, as a rule.
 """
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -184,11 +185,21 @@ def _non_negative(T, predicted, weights):
 
 
 def _on_simplex(A, t):
-    """min |A w - t| over w >= 0 with a sum of at most one."""
-    w = nnls(A, t)[0]
-    if w.sum() <= 1:
-        return w
-    # The sum is one then: one more equation, which counts far more than all others.
-    heavy = 1e6 * max(float(np.abs(A).max()), 1e-300) * len(A) ** 0.5
-    w = nnls(np.vstack([A, np.full(A.shape[1], heavy)]), np.append(t, heavy))[0]
-    return w / w.sum()
+    """min |A w - t| over w >= 0 with a sum of at most one.
+
+    A w is a point of the hull of 0 and the columns of A: the nearest to t is that of one of its
+    faces, which are few. (SciPy's nnls has no such sum, and before 1.15 it may not converge.)
+    """
+    R = np.linalg.qr(np.column_stack([np.zeros(len(t)), A, t]), mode="r")
+    corners = R[:, :-1] - R[:, -1:]
+    least, best = math.inf, np.zeros(corners.shape[1])
+    for size in range(1, len(best) + 1):
+        for first, *others in map(list, combinations(range(len(best)), size)):
+            edges = corners[:, others] - corners[:, [first]]
+            w = np.zeros(len(best))
+            w[others] = np.linalg.lstsq(edges, -corners[:, first])[0] if others else 0.0
+            w[first] = 1.0 - w.sum()
+            distance = float(np.linalg.norm(corners @ w))
+            if (w >= 0).all() and distance < least:
+                least, best = distance, w
+    return best[1:]

@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import as_numpy, evenly, namespace, on_device_of, row_norms, solve_triangular, tiles
+from ..engine import (
+    as_numpy,
+    device,
+    evenly,
+    namespace,
+    on_device_of,
+    put,
+    row_norms,
+    solve_triangular,
+    tiles,
+)
 from ..expansion import Expansion
 from ..kernels import points as pts
 from .problem import RidgeProblem
@@ -237,9 +247,9 @@ def inverse_diagonal(C: Any, rows: np.ndarray) -> np.ndarray:
     found, block = np.empty(len(rows)), max(64, HELD_VALUES // (2 * n))
     for a in range(0, len(rows), block):
         some = rows[a : a + block]
-        E = np.zeros((n, len(some)), order="F")
-        E[some, np.arange(len(some))] = 1.0
-        found[a : a + block] = as_numpy(row_norms(solve_triangular(C, on_device_of(E, C)).T, xp))
+        E = xp.zeros((len(some), n), dtype=C.dtype, device=device(C))
+        E = put(E, np.arange(len(some)), on_device_of(some, C, dtype=xp.int64), 1.0)
+        found[a : a + block] = as_numpy(row_norms(solve_triangular(C, E.T).T, xp))
     return found
 
 
