@@ -22,6 +22,7 @@ from mercer import (
     Linear,
     NotPSDError,
     Polynomial,
+    Sigmoid,
     Spectrum,
     load,
     save,
@@ -181,6 +182,30 @@ def test_landmarks_are_certified_against_the_kernel_itself(model, iris, rank):
     assert few.coef_.shape == (1, few.kernel_map_.rank_)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        KernelMap(Linear(), center=True),
+        KernelMap(Sigmoid(0.1, -1.0), indefinite="clip"),
+        KernelMap(RBF(0.1), basis="fourier", tol=0.1),
+    ],
+    ids=["centred", "repaired", "fourier"],
+)
+@pytest.mark.parametrize("model", MODELS)
+def test_a_map_that_is_another_kernel_has_lengths_of_its_own(model, given, rng):
+    """Where k(z, z) is zero, the centred kernel is not."""
+    X = rng.normal(size=(60, 3)) + (10.0 if given.center else 0.0)
+    y = X[:, 0] + 0.5 * rng.normal(size=60) > X[:, 0].mean()
+    Z = X if given.basis == "fourier" else np.vstack([np.zeros(3), X])
+    loose, exact = model(0.1, given, tol=0.5).fit(X, y), model(0.1, given, tol=1e-6).fit(X, y)
+    lengths = np.linalg.norm(loose.kernel_map_.transform(Z), axis=1)
+    assert_allclose(
+        loose.error_bound(Z), lengths * loose.error_norms_ + loose.intercept_errors_, rtol=1e-6
+    )
+    difference = abs(loose.decision_function(Z) - exact.decision_function(Z))
+    assert np.all(difference <= loose.error_bound(Z) + exact.error_bound(Z))
+
+
 def test_certain_rows_of_several_classes(iris):
     X, y = iris
     exact = KernelSVC(10.0, RBF(0.5), tol=1e-5).fit(X, y)
@@ -315,6 +340,23 @@ def test_a_gram_matrix(model, moons):
         assert given.certain(K[:20], diag=np.ones(20)).shape == (20,)
         with pytest.raises(ValueError, match="diag="):
             given.error_bound(K[:20])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("rank", [15, None])
+@pytest.mark.parametrize("model", MODELS)
+def test_a_map_of_a_gram_matrix(model, rank, weighted, moons):
+    X, y = moons
+    K = RBF(1.0)(X)
+    weights = np.where(np.arange(200) % 7 == 0, 0.0, 1.0) if weighted else None
+    on_matrix = model(1.0, KernelMap("precomputed", max_rank=rank)).fit(K, y, weights)
+    on_rows = model(1.0, KernelMap(RBF(1.0), max_rank=rank)).fit(X, y, weights)
+    given, same = on_matrix.decision_function(K), on_rows.decision_function(X)
+    assert_allclose(given, same, atol=1e-4)
+    bound = on_matrix.error_bound(K, diag=np.ones(200))
+    assert_allclose(bound, on_rows.error_bound(X), rtol=0.05, atol=1e-3)
+    exact = model(1.0, RBF(1.0), tol=1e-6).fit(X, y, weights)
+    assert np.all(abs(exact.decision_function(X) - given) <= bound + exact.error_bound(X))
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -26,9 +26,11 @@ from ..engine import (
     namespace,
     on_device_of,
     positive_part,
+    row_norms,
     tiles,
 )
 from ..expansion import RKHSFunction
+from ..feature_map import FeatureMap
 from ..kernels import Data, Input, Linear
 from ..kernels import points as pts
 from ..rows import Training
@@ -39,7 +41,7 @@ from ..solve import (
     RidgeProblem,
     Rounding,
 )
-from ..space import Landmarks, refute_by_sample
+from ..space import Corrected, Fourier, Landmarks, refute_by_sample
 from .base import all_or_nothing, on_fitted, to_namespace_of
 from .class_scores import Labels
 from .kernel_map import KernelMap
@@ -232,7 +234,7 @@ class CertifiedClassifier(Labels, MapMethod):
         gaps = np.array([c.gap for c in certificates])
         norms = np.array([c.error_norm for c in certificates])
         fit, more = rows.fit, np.zeros(len(gaps))
-        if fit is not None and spans_kernel_space(fit):
+        if fit is not None and spans_kernel_space(fit.map):
             more, longest = missed_by_map(rows, self.kernel_, dual, C)
             if len(gaps) < len(more):
                 more = more.sum(keepdims=True)
@@ -279,14 +281,21 @@ class CertifiedClassifier(Labels, MapMethod):
         return bounds[:, 0] if bounds.shape[1] == 1 else bounds
 
     def _bounds(self, X, diag):
-        points = self._points(X)
-        example = getattr(self.decision_, "W", None)
-        example = self.decision_.coef if example is None else example
-        own = self.kernel_.layout.own_values(self.kernel_, points, diag, example)
+        own = self._own_values(self._points(X), diag)
         xp = namespace(own)
         lengths = xp.sqrt(positive_part(xp.astype(own, xp.float64, copy=False)))
         norms = on_device_of(self.error_norms_, lengths)
         return lengths[:, None] * norms[None, :] + on_device_of(self.intercept_errors_, lengths)
+
+    def _own_values(self, points, diag):
+        """k(z, z) of the kernel that the bound is for."""
+        layout, found = self.kernel_.layout, getattr(self.decision_, "map", None)
+        if found is not None and is_another_kernel(found):
+            panels = found.panels(layout.in_double(points))
+            squares = [row_norms(p.coordinates, namespace(p.coordinates)) for p in panels]
+            return namespace(squares[0]).concat(squares)
+        example = self.decision_.W if found is None else self.decision_.coef
+        return layout.own_values(self.kernel_, points, diag, example)
 
     @property
     def function_(self) -> RKHSFunction | list[RKHSFunction]:
@@ -301,10 +310,15 @@ def gram_of(rows: WeightedRows, some) -> np.ndarray:
     return problem.matrix(some)
 
 
-def spans_kernel_space(fit) -> bool:
+def spans_kernel_space(found: FeatureMap) -> bool:
     """Whether functions of a map's coordinates are functions of the kernel's own space."""
-    plain = fit.map.mean is None and not fit.map.append_residual
-    return plain and fit.correction is None and isinstance(fit.map.space, Landmarks)
+    plain = found.mean is None and not found.append_residual
+    return plain and isinstance(found.space, Landmarks)
+
+
+def is_another_kernel(found: FeatureMap) -> bool:
+    """Whether |phi(z)|^2 differs from k(z, z): centred, repaired, or a Fourier series."""
+    return found.mean is not None or isinstance(found.space, (Corrected, Fourier))
 
 
 def missed_by_map(rows: WeightedRows, kernel, dual, C) -> tuple[np.ndarray, float]:
@@ -313,16 +327,16 @@ def missed_by_map(rows: WeightedRows, kernel, dual, C) -> tuple[np.ndarray, floa
     c'(K - Phi Phi')c / 2, and the rounding of values: they are those of sums over landmarks, off by
     eta tau(x) |w| (space/certificate.py), and a term of the gap changes by C_i times that at most.
     """
-    points, space = pts.some(rows.fit.points, rows.kept), rows.fit.map.space
+    points, space, layout = rows.fit.points, rows.fit.map.space, kernel.layout
     used = np.flatnonzero(np.any(dual != 0, axis=1))
-    X = kernel.layout.in_double(pts.some(points, used))
+    X = layout.in_double(pts.some(points, rows.kept[used]))
     c = on_device_of(dual[used], X, dtype=float)
-    image = tiles.multiply(kernel, X, kernel.landmarks(X), c)
+    image = tiles.multiply(kernel, X, layout.landmarks(kernel, points, rows.kept[used]), c)
     whole = as_numpy(namespace(c).sum(c * image, axis=0))
     seen = as_numpy(rows.points.T @ on_device_of(dual, rows.points))
     squares = (seen**2).sum(axis=0)
-    own = kernel.diagonal(points)
-    tau = as_numpy(space.radii(points, own).tau).astype(np.float64)
+    own = pts.some(kernel.diagonal(points), rows.kept)
+    tau = as_numpy(space.radii(pts.some(points, rows.kept), own).tau).astype(np.float64)
     unit = space.roundoff() + rows.rounding.eta
     off = 4 * unit * (tau @ C)[:, None] if C.ndim > 1 else 4 * unit * (tau @ C)
     more = np.maximum(whole - squares, 0.0) / 2 + 2 * unit * (np.abs(whole) + squares)

@@ -38,7 +38,8 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
         times more rows there are, up to 1000.
     kernel : Kernel, str, callable or KernelMap, default="rbf"
         With a KernelMap the regression is solved on its coordinates; the certificate says how far
-        that is from the solution for the kernel itself, unless the map centres or repairs it.
+        that is from the solution for the kernel itself. A map that centres, repairs, appends the
+        residual or is a Fourier series is a kernel by itself, and the certificate is for that one.
     class_weight : dict, "balanced" or None, default=None
         What C is multiplied by for each class.
     tol : float, default=1e-4

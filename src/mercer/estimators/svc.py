@@ -51,7 +51,8 @@ class KernelSVC(CertifiedClassifier):
         folds of at most 3000 rows, each C starting from the support vectors of the one before.
     kernel : Kernel, str, callable or KernelMap, default="rbf"
         With a KernelMap the machine is solved on its coordinates; the certificate says how far
-        that is from the machine of the kernel itself, unless the map centres or repairs the kernel.
+        that is from the machine of the kernel itself. A map that centres, repairs, appends the
+        residual or is a Fourier series is a kernel by itself, and the certificate is for that one.
     class_weight : dict, "balanced" or None, default=None
         What C is multiplied by for each class.
     solver : {"auto", "dual", "landmarks"}, default="auto"
