@@ -456,13 +456,17 @@ def test_coordinates_beyond_the_limit_are_refused_as_such(model, rng, monkeypatc
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"C": 0.0}, "C must be a positive number or 'auto', got 0.0"),
+        ({"C": 0.0}, r"C must be a positive number of at most 1e\+100, or 'auto', got 0.0"),
+        ({"C": 10**400}, "C must be"),
         ({"C": -1}, "C must be"),
         ({"C": "best"}, "C must be"),
         ({"C": np.nan}, "C must be"),
         ({"tol": 0.0}, "tol must be"),
         ({"class_weight": "even"}, "class_weight must be"),
+        ({"class_weight": [1.0, 2.0]}, "class_weight must be"),
+        ({"class_weight": 2.0}, "class_weight must be"),
         ({"class_weight": {7: 1.0}}, "class_weight names 7"),
+        ({"class_weight": {0: "heavy"}}, "non-negative numbers, got {0: 'heavy'}"),
         ({"class_weight": {0: -1.0}}, "non-negative"),
         ({"class_weight": {0: 0.0}}, "no row of positive weight"),
     ],
@@ -487,6 +491,17 @@ def test_arguments_that_make_no_sense(model, arguments, message, moons):
 def test_classes_that_make_no_sense(model, y, message, moons):
     with pytest.raises(ValueError, match=message):
         model(kernel=RBF(1.0)).fit(moons[0], y)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), KernelMap(Linear())])
+@pytest.mark.parametrize("model", MODELS)
+def test_rows_at_the_origin_have_the_frequent_class(model, kernel):
+    """The kernel is zero, and coordinates are none: the intercept is all there is."""
+    y = np.repeat([0, 1], [5, 15])
+    fitted = model(kernel=kernel).fit(np.zeros((20, 2)), y)
+    assert_array_equal(fitted.predict(np.zeros((3, 2))), 1)
+    if model is KernelLogistic:
+        assert_allclose(fitted.predict_proba(np.zeros((1, 2)))[0], [0.25, 0.75], atol=1e-6)
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -11,6 +11,7 @@ from mercer import (
     Chunks,
     KernelMap,
     KernelRidge,
+    KernelRidgeCV,
     Laplacian,
     Linear,
     Matern,
@@ -208,3 +209,16 @@ def test_the_rank_is_at_most_the_dimension_of_the_features(rng):
     X = rng.normal(size=(2000, 450))
     problem = RidgeProblem(Training.of(Linear(), X), X[:, :1], Given(np.ones(1)))
     assert problem.rank == 450
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("form", ["auto", "primal", "dual"])
+def test_rows_at_the_origin_of_the_space(form, intercept):
+    """Without coordinates nothing but the mean is left."""
+    X, y = np.zeros((20, 2)), np.arange(20.0)
+    model = KernelRidge(1.0, Linear(), form=form, fit_intercept=intercept).fit(X, y)
+    mean, deviation = model.predict(X[:2], return_std=True)
+    assert_allclose(mean, y.mean() if intercept else 0.0)
+    assert_allclose(deviation, (1.0 / 20) ** 0.5 if intercept else 0.0, atol=1e-12)
+    chosen = KernelRidgeCV(kernel=Linear(), fit_intercept=intercept).fit(X, y)
+    assert_allclose(chosen.predict(X[:2]), mean)

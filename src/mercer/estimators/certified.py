@@ -47,6 +47,9 @@ from .class_scores import Labels
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
 
+# Squares of larger ones leave the range of numbers.
+MOST_C = 1e100
+
 
 @dataclass(frozen=True)
 class WeightedRows:
@@ -205,18 +208,21 @@ class CertifiedClassifier(Labels, MapMethod):
             raise ValueError(
                 f"class_weight names {unknown[0]!r}, which is not a class of y: {known}."
             )
-        weights = np.array([given.get(c, 1.0) for c in known], dtype=float)
-        if not np.all((weights >= 0) & np.isfinite(weights)):
+        if not all(is_number(w) and 0 <= w < np.inf for w in given.values()):
             raise ValueError(f"class_weight must hold non-negative numbers, got {given!r}.")
-        return weights
+        return np.array([given.get(c, 1.0) for c in known], dtype=float)
 
     def _check_parameters(self):
         C = self.C
-        if not (isinstance(C, str) and C == "auto") and not (is_number(C) and 0 < C < np.inf):
-            raise ValueError(f"C must be a positive number or 'auto', got {C!r}.")
+        if not (isinstance(C, str) and C == "auto") and not (is_number(C) and 0 < C <= MOST_C):
+            raise ValueError(
+                f"C must be a positive number of at most {MOST_C:g}, or 'auto', got {C!r}."
+            )
         if not is_number(self.tol) or not 0 < self.tol < 1:
             raise ValueError(f"tol must be a number between 0 and 1, got {self.tol!r}.")
-        if isinstance(self.class_weight, str) and self.class_weight != "balanced":
+        if not (self.class_weight is None or isinstance(self.class_weight, dict)) and (
+            not isinstance(self.class_weight, str) or self.class_weight != "balanced"
+        ):
             raise ValueError(
                 f"class_weight must be None, 'balanced' or a dictionary, got {self.class_weight!r}."
             )

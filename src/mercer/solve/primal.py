@@ -122,7 +122,7 @@ def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str, kind: Any = None
         choice = _choice(problem, fit, second, mean, Phi, T, w)
     alphas = problem.alphas(None) if choice is None else np.full(cross.shape[1], choice.alpha)
     coef, residuals, factors = solve_regularized(second, cross, alphas)
-    b = namespace(coef).zeros_like(coef[0, :])
+    b = on_device_of(np.zeros(coef.shape[1]), coef)
     if mean is not None:
         b = sums.target / sums.n - mean @ coef
     dual = None if T is None else _dual(fit, Phi, T, w, coef, b, alphas)

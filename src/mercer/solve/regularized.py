@@ -73,8 +73,8 @@ def _solution(A, B, alpha, noise, in_place=False):
     if C is None:
         return None, None, None
     X = solve_factored(C, B)
-    if in_place:
-        return C, X, None
+    if in_place or not C.shape[0]:  # no coordinates: nothing is left
+        return C, X, None if in_place else B
     # A factorisation can succeed on rounding alone.
     xp = namespace(A)
     residual = B - A @ X - alpha * (X if noise is None else noise[:, None] * X)

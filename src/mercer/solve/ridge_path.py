@@ -82,7 +82,7 @@ class RidgePath:
         self.scale = float(xp.sum(values)) / self.n
         # Smaller eigenvalues are rounding, and a mean that was taken off leaves one direction less.
         eps, most = eps_of(values), self.n - (in_mean is not None)
-        floor = max(Q.shape) * eps * max(float(values[0]), 0.0)
+        floor = max(Q.shape) * eps * (max(float(values[0]), 0.0) if values.shape[0] else 0.0)
         rank = min(most, int(xp.sum(xp.astype(values > floor, xp.int64))))
         self._Q, self._values = Q[:, :rank], values[:rank]
         self._squares = self._Q * self._Q
@@ -255,7 +255,7 @@ def _means(A, T, weights, intercept):
     known: dict[str, Any] = {"root": None if weights is None else xp.sqrt(weights)[:, None]}
     if intercept:
         part = (
-            xp.full_like(A[:, 0], 1 / A.shape[0]) if weights is None else weights / xp.sum(weights)
+            xp.full_like(T[:, 0], 1 / A.shape[0]) if weights is None else weights / xp.sum(weights)
         )
         known |= {"in_mean": part, "mean": part @ A, "offset": part @ T}
     return known
