@@ -80,7 +80,8 @@ INTERNAL = {
     *("in_expressions", "is_linear", "slope", "formula", "fused", "gamma", "is_smooth"),
     *("has_slope", "slopes", "slope_against", "length_powers", "length_parameters", "rescaled"),
     *("has_magnitude", "magnitude_of_sums", "moved", "domains", "widths", "scale_powers"),
-    *("drawn_as", "needs_points", "terms", "term", "checked"),
+    *("drawn_as", "needs_points", "terms", "term", "checked", "copied", "finite", "parts"),
+    *("layout", "single_sums", "fourier_form", "single_target_"),
 }
 
 

@@ -1,5 +1,6 @@
 """The public names: people's code uses them. A new name is one line here."""
 
+import ast
 import importlib
 import inspect
 import re
@@ -143,7 +144,7 @@ STANDARD = {
     *("get_params", "set_params", "get_feature_names_out", "get_metadata_routing"),
 }
 # Called by other parts of the library; their pages do not show them.
-NOT_FOR_USERS = {"raw_scores", "of_metric"}
+NOT_FOR_USERS = {"of_metric"}
 OF_A_KERNEL = {"bind", "diag", "exp", "explicit", "explicit_dim", "polynomial"}
 
 
@@ -226,6 +227,36 @@ def without_example(cls):
 @pytest.mark.parametrize("name", [n for n in CLASSES if n == "Kernel" or n not in KERNELS])
 def test_every_method_has_an_example(name):
     assert list(without_example(getattr(mercer, name))) == []
+
+
+def members_of_page(cls):
+    """What Sphinx writes on the page of a class, which docs/stability.md promises."""
+    tree = ast.parse((Path(__file__).parent.parent / "docs/conf.py").read_text(encoding="utf-8"))
+    (internal,) = (
+        eval(ast.unparse(line.value))
+        for line in tree.body
+        if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "INTERNAL"
+    )
+    for name in set(dir(cls)) - internal:
+        value = inspect.getattr_static(cls, name)
+        value = getattr(value, "fget", getattr(value, "__func__", value))
+        doc, module = inspect.getdoc(value), getattr(value, "__module__", None) or ""
+        private = name[0] == "_" or ":meta private:" in (doc or "")
+        if doc and module.startswith("mercer") and not private:
+            yield name
+
+
+def test_plumbing_is_not_on_the_page_of_a_kernel():
+    for_people_who_write_kernels = {"against", "diagonal", "features", "is_psd"}
+    words = OF_A_KERNEL | for_people_who_write_kernels | {"get_params", "set_params"}
+    assert set(members_of_page(mercer.Kernel)) == words
+
+
+@pytest.mark.parametrize("name", [n for n in CLASSES if n not in KERNELS])
+def test_attributes_of_a_page_are_described_with_the_class(name):
+    cls = getattr(mercer, name)
+    fitted = [n for n in members_of_page(cls) if n.endswith("_")]
+    assert [n for n in fitted if not re.search(rf"\b{n}\b", inspect.getdoc(cls))] == []
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -241,7 +241,7 @@ class LearnedModel(BaseEstimator):
             chosen_rows = chosen_rows[:: max(1, len(chosen_rows) // JUDGED_BY_NEIGHBOURS)]
         judged = rows.some(chosen_rows)
         self._keep_uncertainty(rows, solution, rng)
-        variances = self.uncertainty_.judged(
+        variances = self._uncertainty.judged(
             judged.X, judged.T, chosen_rows, judged.weights, judged.share
         ).variances
         which, place, weights = rows.given_rows(chosen_rows)
@@ -474,7 +474,7 @@ class LearnedModel(BaseEstimator):
         self._weights_ = rows.weights
 
     @property
-    def uncertainty_(self) -> LandmarkSolution:
+    def _uncertainty(self) -> LandmarkSolution:
         """Ridge on landmarks, which knows the variance of predictions."""
         check_is_fitted(self)
         if self._landmark_ridge_ is not None:

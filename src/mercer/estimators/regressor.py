@@ -110,6 +110,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         left out together.
     levels_, calibration_ : ndarrays of shape (n_targets, n_levels)
         Factors of the standard deviations, at several levels of the (standardised) prediction.
+    scale_, offset_ : ndarrays of shape (n_targets,)
+        Predictions are f(z) * scale_ + offset_, within `limits_`.
     limits_ : ndarray of shape (2, n_targets)
         Lowest and highest prediction: zero where no target is negative, and half of the range of
         the targets beyond them where the kernel was chosen from the data.
@@ -258,7 +260,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
             np.interp(own[:, j], *at) for j, at in enumerate(zip(self.levels_, self.calibration_))
         ]
         spread = scale * on_device_of(np.stack(spread, axis=1), f)
-        variance = (self.uncertainty_.variance(Z)[:, :1] + self.alpha_) * spread**2
+        variance = (self._uncertainty.variance(Z)[:, :1] + self.alpha_) * spread**2
         for rows, drawn in self._with_unseen(X, Z):
             # An unseen value of a category may have the effect of any known one.
             apart = ((drawn - f[rows]) ** 2).mean(axis=0) * scale**2
