@@ -91,6 +91,13 @@ def test_templates_have_a_head(template):
     assert {"name", "about"} <= head.keys()
 
 
+def test_the_pull_request_template_names_pages_that_exist():
+    named = re.findall(r"(docs/[\w/.]+\.md), \"(.+?)\"", read(".github/pull_request_template.md"))
+    assert named
+    for page, heading in named:
+        assert f"## {heading}\n" in read(page)
+
+
 # --- policies -------------------------------------------------------------------------------------
 
 
