@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+import scipy.sparse
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import (
@@ -244,6 +245,34 @@ def test_machines_are_scikit_learns_own(iris, kernel, machine):
     assert_allclose(model.estimator_.predict(Phi), model.predict(Z), atol=1e-9)
     values = Phi @ model.coef_.T + model.intercept_
     assert_allclose(np.column_stack([f(Z) for f in found]), values, atol=1e-7)
+
+
+@pytest.mark.parametrize("machine", [SVC(), NuSVC(nu=0.2), SVR(), OneClassSVM()], ids=name_of)
+@pytest.mark.parametrize("kernel", [RBF(0.4), Linear(), Precomputed()], ids=repr)
+def test_machines_of_sparse_rows_and_gram_matrices_are_scikit_learns_own(iris, kernel, machine):
+    X, y, Z = iris
+    if isinstance(kernel, Precomputed):
+        X, Z, own = KERNEL(X), KERNEL(Z, X), {}
+    else:
+        X, Z, own = scipy.sparse.csr_array(X), scipy.sparse.csr_array(Z), kernel.get_params()
+        Z.indices, Z.indptr = Z.indices.astype(np.int64), Z.indptr.astype(np.int64)
+    model = Kernelized(clone(machine).set_params(kernel="linear"), kernel).fit(X, y)
+    name = kernel.sklearn_names[0] if own or kernel.layout.on_data else "precomputed"
+    reference = clone(machine).set_params(kernel=name, **own).fit(X, y)
+    new = scipy.sparse.csr_array(Z.toarray()) if kernel.layout.on_data else Z
+    assert_array_equal(model.predict(Z), reference.predict(new))
+    assert "kernel_map_" not in vars(model)
+    Phi = model.kernel_map_.transform(Z)
+    assert_allclose(model.estimator_.predict(Phi), model.predict(Z), atol=1e-9)
+    assert model.coef_.shape[1] == Phi.shape[1]
+    if kernel.layout.on_data:
+        assert_array_equal(model.predict(Z.toarray()), model.predict(Z))
+
+
+def test_machines_of_dense_rows_take_sparse_ones(iris):
+    X, y, Z = iris
+    model = Kernelized(SVC(kernel="linear"), RBF(0.4)).fit(X, y)
+    assert_array_equal(model.predict(scipy.sparse.csr_array(Z)), model.predict(Z))
 
 
 def test_machines_refitted_forget_the_one_before(iris):

@@ -7,13 +7,15 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import clone
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from ..engine import Resources, is_numpy, matrix_bytes, tiles
 from ..expansion import Expansion
-from ..kernels import points as pts
+from ..kernels import Precomputed
 from ..rows import Training
+from ..space import refute_by_sample
 from .kernel_map import KernelMap
 
 MACHINES = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
@@ -30,17 +32,23 @@ def takes_kernel_values(model: Any, training: Training) -> bool:
     inner = model.estimator
     if type(inner) not in MACHINES or inner.kernel != "linear":
         return False
-    if isinstance(model.kernel, KernelMap) or not is_numpy(training.points):
+    kernel, points = training.kernel, training.points
+    if isinstance(model.kernel, KernelMap):
         return False
-    kernel = training.kernel
-    return kernel.kind == "vectors" and kernel.is_psd is True and not kernel.runs_user_code
+    if scipy.sparse.issparse(points):
+        return _named(kernel) is not None and points.nnz < 2**31
+    if type(kernel) is Precomputed and is_numpy(points):
+        refute_by_sample(kernel, points)
+        return True
+    known = kernel.kind == "vectors" and kernel.is_psd is True and not kernel.runs_user_code
+    return known and is_numpy(points)
 
 
 def machine_of(model: Any, training: Training) -> Any:
     """An unfitted machine; None where coordinates are cheaper."""
     kernel, points = training.kernel, training.points
     named = _named(kernel)
-    if named is None:
+    if named is None and kernel.layout.on_data:
         own = kernel.explicit_dim(points.shape[1])
         few = own is not None and own <= FEW_COORDINATES
         if few or matrix_bytes(len(points), COPIES) > Resources().limit():
@@ -58,10 +66,20 @@ def _named(kernel):
 
 def inputs(machine: Any, kernel: Any, points: Any, training: Any = None) -> Any:
     """The input of the machine: points, or their kernel values."""
-    if machine.kernel != "precomputed":
-        return points
+    if machine.kernel != "precomputed" or not kernel.layout.on_data:
+        return _for_libsvm(points, training)
     other = None if training is None else kernel.layout.in_double(training)
     return tiles.evaluate(kernel, kernel.layout.in_double(points), other)
+
+
+def _for_libsvm(points, training):
+    """Dense where the training points are; indices of 32 bits."""
+    if not scipy.sparse.issparse(points):
+        return points
+    if training is not None and not scipy.sparse.issparse(training):
+        return points.toarray()
+    places = (part.astype(np.int32, copy=False) for part in (points.indices, points.indptr))
+    return scipy.sparse.csr_matrix((points.data, *places), shape=points.shape)
 
 
 def on_coordinates(machine: Any, Phi: Any) -> Any:
@@ -69,6 +87,9 @@ def on_coordinates(machine: Any, Phi: Any) -> Any:
     linear = clone(machine)
     vars(linear).update(vars(machine))
     linear.kernel, linear.n_features_in_, linear.shape_fit_ = "linear", Phi.shape[1], Phi.shape
+    if machine._sparse:
+        linear._sparse, dual = False, machine._dual_coef_.toarray()
+        linear._dual_coef_, linear.dual_coef_ = dual, machine.dual_coef_.toarray()
     vars(linear).pop("feature_names_in_", None)
     linear.support_vectors_ = np.ascontiguousarray(Phi[machine.support_])
     return linear
@@ -76,11 +97,13 @@ def on_coordinates(machine: Any, Phi: Any) -> Any:
 
 def expansion_of_machine(machine: Any, kernel: Any, points: Any) -> Expansion:
     """Its functions as sums of kernels at the support vectors: one, or one for each pair."""
-    dual, b = np.asarray(machine.dual_coef_), np.ravel(machine.intercept_)
+    dual, b = machine.dual_coef_, np.ravel(machine.intercept_)
+    dual = dual.toarray() if scipy.sparse.issparse(dual) else dual
     W = dual.T
     if len(b) > 1:
         W = pair_columns(dual, np.repeat(np.arange(len(machine.n_support_)), machine.n_support_))
-    S = kernel.landmarks(kernel.layout.in_double(pts.take(points, machine.support_)))
+    n = points.shape[0]
+    S = kernel.layout.support(kernel, points, machine.support_, np.arange(n), n)
     return Expansion(kernel, S, np.ascontiguousarray(W), b)
 
 

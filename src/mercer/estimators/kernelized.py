@@ -112,7 +112,8 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     Linear SVMs (SVC, NuSVC, SVR, NuSVR, OneClassSVM with kernel="linear") get the kernel itself
     where that is cheaper, which has the same solution ([NPT] IV-B): as fast as scikit-learn's own
-    machine. Their `kernel_map_` and `estimator_` are made when they are asked for.
+    machine. Sparse rows and Gram matrices take the same way. Their `kernel_map_` and `estimator_`
+    are made when they are asked for.
 
     Passed on to the estimator, each where it has the method: fit_predict, fit_transform, predict,
     predict_proba, predict_log_proba, decision_function, score_samples, kneighbors, score,
