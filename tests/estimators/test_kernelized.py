@@ -58,6 +58,7 @@ from mercer import (
     KernelMap,
     Laplacian,
     Linear,
+    NotPSDError,
     Polynomial,
     Precomputed,
     QuadraticForm,
@@ -267,6 +268,16 @@ def test_machines_of_sparse_rows_and_gram_matrices_are_scikit_learns_own(iris, k
     assert model.coef_.shape[1] == Phi.shape[1]
     if kernel.layout.on_data:
         assert_array_equal(model.predict(Z.toarray()), model.predict(Z))
+
+
+def test_machines_of_similarities_that_are_no_kernel(iris):
+    X, y, _ = iris
+    with pytest.raises(NotPSDError):
+        Kernelized(SVC(kernel="linear"), Polynomial(2, coef0=-9.0)).fit(
+            scipy.sparse.csr_array(X), y
+        )
+    with pytest.raises(NotPSDError):
+        Kernelized(SVC(kernel="linear"), "precomputed").fit(-KERNEL(X), y)
 
 
 def test_machines_of_dense_rows_take_sparse_ones(iris):

@@ -19,8 +19,8 @@ from ..space import refute_by_sample
 from .kernel_map import KernelMap
 
 MACHINES = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
-# Formulas that libsvm evaluates itself, with the same parameters.
-LIBSVM = ("linear", "rbf", "poly")
+# Formulas that libsvm evaluates itself, with the same parameters, and values that are given.
+LIBSVM = ("linear", "rbf", "poly", "precomputed")
 # Coordinates up to here cost libsvm less than values of the kernel.
 FEW_COORDINATES = 50
 # Copies of the kernel matrix: K, and what libsvm keeps of it in single precision.
@@ -35,12 +35,12 @@ def takes_kernel_values(model: Any, training: Training) -> bool:
     kernel, points = training.kernel, training.points
     if isinstance(model.kernel, KernelMap):
         return False
-    if scipy.sparse.issparse(points):
-        return _named(kernel) is not None and points.nnz < 2**31
     if type(kernel) is Precomputed and is_numpy(points):
         refute_by_sample(kernel, points)
         return True
     known = kernel.kind == "vectors" and kernel.is_psd is True and not kernel.runs_user_code
+    if known and scipy.sparse.issparse(points):
+        return _named(kernel) is not None and points.nnz < 2**31
     return known and is_numpy(points)
 
 
@@ -48,7 +48,7 @@ def machine_of(model: Any, training: Training) -> Any:
     """An unfitted machine; None where coordinates are cheaper."""
     kernel, points = training.kernel, training.points
     named = _named(kernel)
-    if named is None and kernel.layout.on_data:
+    if named is None:
         own = kernel.explicit_dim(points.shape[1])
         few = own is not None and own <= FEW_COORDINATES
         if few or matrix_bytes(len(points), COPIES) > Resources().limit():
@@ -64,9 +64,9 @@ def _named(kernel):
     return {"kernel": names[0]} | given
 
 
-def inputs(machine: Any, kernel: Any, points: Any, training: Any = None) -> Any:
+def inputs(kernel: Any, points: Any, training: Any = None) -> Any:
     """The input of the machine: points, or their kernel values."""
-    if machine.kernel != "precomputed" or not kernel.layout.on_data:
+    if _named(kernel) is not None:
         return _for_libsvm(points, training)
     other = None if training is None else kernel.layout.in_double(training)
     return tiles.evaluate(kernel, kernel.layout.in_double(points), other)

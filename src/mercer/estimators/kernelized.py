@@ -247,7 +247,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         if found is not None:
             self.kernel_, self.points_ = training.kernel, training.points
             self.machine_ = found
-            return found, inputs(found, self.kernel_, self.points_)
+            return found, inputs(self.kernel_, self.points_)
         inner = self._new_estimator()
         fit = self._fit_map(training, **changes)
         Phi = fit.coordinates(sparse=True)
@@ -265,7 +265,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         machine = vars(self).get("machine_")
         if machine is None:
             return self.estimator_, self.kernel_map_.transform(X)
-        return machine, inputs(machine, self.kernel_, self._points(X), self.points_)
+        return machine, inputs(self.kernel_, self._points(X), self.points_)
 
     def _map_changes(self, X):
         """A tolerance that is safe for the estimator, where the user has not given the map."""
