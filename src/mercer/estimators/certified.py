@@ -297,7 +297,7 @@ class CertifiedClassifier(Labels, MapMethod):
         """k(z, z) of the kernel that the bound is for."""
         layout, found = self.kernel_.layout, getattr(self.decision_, "map", None)
         if found is not None and is_another_kernel(found):
-            panels = found.panels(layout.in_double(points))
+            panels = found.panels(points)
             squares = [row_norms(p.coordinates, namespace(p.coordinates)) for p in panels]
             return namespace(squares[0]).concat(squares)
         example = self.decision_.W if found is None else self.decision_.coef
