@@ -14,7 +14,7 @@ from ..embeddings import PCA
 from ..plots.style import as_text
 from ..report.thumbnails import named_columns, thumbnails
 from .pictures import Plane
-from .space import Judged, LiveSpace
+from .space import LiveSpace
 
 NEAREST = 5
 # Columns by which a selection differs most.
@@ -31,24 +31,20 @@ class Pointer:
         self.at: int | tuple[float, float] | None = None
         self._near: list[int] = []
 
-    def tap(self, x: float, y: float, reach: float, plane: Plane) -> None:
-        """A click: on the nearest row within reach, or on the place itself."""
-        if not (np.isfinite(x) and np.isfinite(y)):
+    def point(self, at: int | tuple[float, float], plane: Plane, reach: float = 0.0) -> None:
+        """Choose a row by its position; or a place, or the nearest row within reach of it."""
+        if isinstance(at, int):
+            if not 0 <= at < len(self.data):
+                raise ValueError(f"row {at} is not one of the {len(self.data)} shown.")
+        elif not np.isfinite(at).all():
             raise ValueError("a place needs two finite numbers.")
-        apart = np.hypot(*(plane.points - [x, y]).T)
-        nearest = int(apart.argmin())
-        self.at = nearest if apart[nearest] <= reach else (x, y)
+        else:
+            apart = np.hypot(*(plane.points - at).T)
+            nearest = int(apart.argmin())
+            at = nearest if apart[nearest] <= reach else at
+        self.at = at
 
-    def choose(self, i: int) -> None:
-        """A row by its position."""
-        if not 0 <= i < len(self.data):
-            raise ValueError(f"row {i} is not one of the {len(self.data)} shown.")
-        self.at = i
-
-    def forget(self) -> None:
-        self.at, self._near = None, []
-
-    def about(self, space: LiveSpace, plane: Plane, judge: Judged | None) -> dict[str, Any]:
+    def about(self, space: LiveSpace, plane: Plane) -> dict[str, Any]:
         """Facts about it in a space, and the marks in its picture.
 
         A row has its values, what is predicted for it when left out, and its nearest rows; a place
@@ -56,7 +52,7 @@ class Pointer:
         pre-image.
         """
         assert self.at is not None
-        data, at = self.data, self.at
+        data, at, judged = self.data, self.at, space.judged
         if isinstance(at, tuple):
             x, y = map(float, at)
             squares = ((plane.points - [x, y]) ** 2).sum(axis=1)
@@ -64,12 +60,12 @@ class Pointer:
             about: dict[str, Any] = {"x": x, "y": y}
         else:
             x, y = plane.points[at]
-            nearest = [j for j, _ in nearest_rows(space, at)]
+            nearest = nearest_rows(space, at)
             about = {"row": int(data.rows[at]), "index": int(at), "label": label_of(data, at)}
             about["values"] = _values(data, at)
-            if judge is not None:
-                about["predicted"] = _answer(judge.predicted[at], data)
-                about["wrong"] = bool(judge.wrong[at])
+            if judged is not None:
+                about["predicted"] = _answer(judged.predicted[at], data)
+                about["wrong"] = bool(judged.wrong[at])
         self._near = nearest
         about["neighbours"] = [
             {"index": j, "row": int(data.rows[j]), "label": label_of(data, j)} for j in nearest
@@ -98,15 +94,12 @@ class Pointer:
         }
 
 
-def nearest_rows(space: LiveSpace, i: int, size: int = NEAREST) -> list[tuple[int, float]]:
-    """(row, distance) of the nearest rows in the kernel's space."""
+def nearest_rows(space: LiveSpace, i: int) -> list[int]:
+    """The nearest rows in the kernel's space, the nearest first."""
     Q = space.components
     squares = ((Q - Q[i]) ** 2).sum(axis=1)
     squares[i] = np.inf
-    size = min(size, len(Q) - 1)
-    nearest = np.argpartition(squares, size - 1)[:size]
-    nearest = nearest[np.argsort(squares[nearest], kind="stable")]
-    return [(int(j), float(np.sqrt(squares[j]))) for j in nearest]
+    return np.argsort(squares, kind="stable")[: min(NEAREST, len(Q) - 1)].tolist()
 
 
 def label_of(data: Explored, i: int) -> str:

@@ -32,30 +32,15 @@ class SavedView:
     score: float | None
 
 
-class SavedViews(list[SavedView]):
-    """The kept views, in the order in which they are shown."""
-
-    def keep(self, view: SavedView) -> None:
-        if len(self) >= MOST_KEPT:
-            raise ValueError(f"{MOST_KEPT} spaces are kept already: let one go first.")
-        if any(other.name == view.name for other in self):
-            raise ValueError(f"{view.name} is kept already.")
-        self.append(view)
-
-    def drop(self, place: int) -> None:
-        if not 0 <= place < len(self):
-            raise ValueError("this space is not kept any more.")
-        del self[place]
-
-    def update(self) -> dict[str, Any]:
-        """For the page: what is kept, and where its points lie."""
-        points: dict[str, np.ndarray] = {}
-        for place, view in enumerate(self):
-            points[f"x{place}"], points[f"y{place}"] = view.plane.points.T.astype(np.float32)
-        return {
-            "saved_points": points,
-            "saved_views": [{"name": view.name, "score": view.score} for view in self],
-        }
+def shown_views(views: list[SavedView]) -> dict[str, Any]:
+    """For the page: what is kept, and where its points lie."""
+    points: dict[str, np.ndarray] = {}
+    for place, view in enumerate(views):
+        points[f"x{place}"], points[f"y{place}"] = view.plane.points.T.astype(np.float32)
+    return {
+        "saved_points": points,
+        "saved_views": [{"name": view.name, "score": view.score} for view in views],
+    }
 
 
 def _portable(kernel: Kernel, data: Explored) -> Kernel:

@@ -27,6 +27,19 @@ NEAR = np.array([0.1, 1.0, 10.0])
 EXACT = 1e-9
 
 
+@dataclass(frozen=True)
+class Judged:
+    """The score, and the prediction of each row by the fit to all others.
+
+    `predicted` holds codes of classes, or numbers; `wrong` marks rows of a class that is not found.
+    """
+
+    name: str
+    score: float
+    predicted: np.ndarray
+    wrong: np.ndarray
+
+
 @dataclass
 class LiveSpace:
     """Coordinates of all rows, decomposed.
@@ -44,12 +57,11 @@ class LiveSpace:
         rho^2(x) / k(x, x) of every row: what the landmarks do not see of it.
     diagonal : ndarray
         k(x, x) of every row.
-    tested : points
-        On which a kernel of unknown validity is tested.
-    targets : ndarray or None
-    ridge : RidgeSolution or None
-        Of the penalty with the smallest leave-one-out error; None without a target, or before it is
-        found.
+    data : Explored
+        The rows.
+    ridge, judged : RidgeSolution and Judged, or None
+        Of the penalty with the smallest leave-one-out error; None without a target, or before
+        `judge` has found it.
     """
 
     kernel_map: KernelMap
@@ -59,28 +71,20 @@ class LiveSpace:
     mean: np.ndarray
     residuals: np.ndarray
     diagonal: np.ndarray
-    tested: Any
-    targets: np.ndarray | None
+    data: Explored
     ridge: RidgeSolution | None = None
+    judged: Judged | None = None
 
     @cached_property
     def validity(self) -> str:
         """Whether this is a kernel: "by construction", "not refuted" or "refuted"."""
-        return validity_of(self.kernel_map.kernel_, self.tested, self.kernel_map.correction_)
-
-    @property
-    def rank(self) -> int:
-        return int(self.kernel_map.rank_)
+        tested = self.data.take(np.arange(min(TESTED, len(self.data))))
+        return validity_of(self.kernel_map.kernel_, tested, self.kernel_map.correction_)
 
     @property
     def alpha(self) -> float | None:
         """The penalty of ridge."""
         return None if self.ridge is None else self.ridge.choice.alpha
-
-    @property
-    def variance(self) -> float:
-        """The mean variance of the rows: the unit of penalties."""
-        return float(self.values.sum()) / len(self.components)
 
     @property
     def effective_dimension(self) -> float:
@@ -113,30 +117,40 @@ class LiveSpace:
         """Whether the landmarks explain every row."""
         return bool(self.residuals.max(initial=0.0) < EXACT)
 
-    def scores(self, size: int) -> np.ndarray:
-        """The leading components of kernel PCA, one column each."""
-        return self.components[:, :size]
-
     def placed(self, scores: np.ndarray) -> np.ndarray:
         """Coordinates in the map of points given by their scores."""
         return self.mean + scores @ self.directions[:, : scores.shape[1]].T
 
-    def find_penalty(self, near: float | None = None) -> None:
-        """Search for the penalty with the smallest leave-one-out error.
+    def judge(self, near: float | None = None) -> None:
+        """Find the penalty with the smallest leave-one-out error, and judge ridge by it.
 
         `near` is the last penalty relative to the mean variance: only its neighbours are tried.
+        Classes are columns of 0 and 1, and the largest prediction decides (scikit-learn's
+        RidgeClassifier). Without a target there is nothing to judge.
         """
+        data = self.data
+        if data.targets is None:
+            return
         rule = LeaveOneOut() if near is None else LeaveOneOut(near * NEAR, relative=True)
-        problem = RidgeProblem.on_coordinates(self.components, self.targets, rule)
+        problem = RidgeProblem.on_coordinates(self.components, data.targets, rule)
         self.ridge = solve_ridge(problem, "primal")
+        misses = self.ridge.left_out().residuals
+        left_out = data.targets - misses
+        if data.task == CLASSES:
+            predicted = left_out.argmax(axis=1)
+            wrong = predicted != data.codes
+            self.judged = Judged(ACCURACY, float(np.mean(~wrong)), predicted, wrong)
+            return
+        spread = float(np.var(data.targets[:, 0])) or 1.0
+        score = 1.0 - float(np.mean(misses[:, 0] ** 2)) / spread
+        self.judged = Judged(R2, score, left_out[:, 0], np.zeros(len(data), dtype=bool))
 
 
 def explored_space(kernel: Kernel, data: Explored, landmarks: Any = None) -> LiveSpace:
     """The space on given landmarks (quick), or on FINE landmarks that the kernel itself chooses."""
     kernel_map, F = space_coordinates(kernel, data, landmarks)
     space = decomposed(kernel_map, F, data)
-    if data.targets is not None:
-        space.find_penalty()
+    space.judge()
     return space
 
 
@@ -165,7 +179,7 @@ def space_coordinates(
 
 
 def decomposed(kernel_map: KernelMap, F: np.ndarray, data: Explored) -> LiveSpace:
-    """The space of coordinates F, which are overwritten; its penalty is not searched for yet."""
+    """The space of coordinates F, which are overwritten; not judged yet."""
     diagonal = np.asarray(as_numpy(kernel_map.kernel_.diag(data.X)), dtype=float)
     residuals = np.maximum(diagonal - np.einsum("ij,ij->i", F, F), 0.0)
     residuals /= np.maximum(diagonal, np.finfo(float).tiny)
@@ -176,42 +190,5 @@ def decomposed(kernel_map: KernelMap, F: np.ndarray, data: Explored) -> LiveSpac
     mean = F.mean(axis=0)
     F -= mean
     values, V = eigh(gram(F))
-    tested = data.take(np.arange(min(TESTED, len(data))))
     pca = (F @ V, np.maximum(values, 0.0), V, mean)
-    return LiveSpace(kernel_map, *pca, residuals, diagonal, tested, data.targets)
-
-
-# --- leave-one-out --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Judged:
-    """The score, and the prediction of each row by the fit to all others.
-
-    `predicted` holds codes of classes, or numbers; `wrong` marks rows of a class that is not found.
-    """
-
-    name: str
-    score: float
-    predicted: np.ndarray
-    wrong: np.ndarray
-
-
-def judged(space: LiveSpace, data: Explored) -> Judged | None:
-    """Ridge in the kernel's space, each row left out in turn; None without a target.
-
-    Classes are columns of 0 and 1, and the largest prediction decides (scikit-learn's
-    RidgeClassifier).
-    """
-    if data.targets is None or space.ridge is None:
-        return None
-    misses = space.ridge.left_out().residuals
-    left_out = data.targets - misses
-    if data.task != CLASSES:
-        y = data.targets[:, 0]
-        spread = float(np.var(y)) or 1.0
-        score = 1.0 - float(np.mean(misses[:, 0] ** 2)) / spread
-        return Judged(R2, score, left_out[:, 0], np.zeros(len(y), dtype=bool))
-    predicted = left_out.argmax(axis=1)
-    wrong = predicted != data.codes
-    return Judged(ACCURACY, float(np.mean(~wrong)), predicted, wrong)
+    return LiveSpace(kernel_map, *pca, residuals, diagonal, data)
