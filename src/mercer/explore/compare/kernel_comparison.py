@@ -14,7 +14,6 @@ from .folds import ComparedRows
 from .measures import Measures
 from .model import baseline_model, code_of, fit_model, kernel_model
 from .scores import ACCURACY, BALANCED, MEANING, R2, Scored
-from .statistics import INTERVAL, degrees_of, overlap_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,8 +124,7 @@ class KernelComparison:
         self.command: str | None = None
         self.n_folds = len(data.folds)
         self.n_training = len(data.folds[0][0]) if data.folds else 0
-        degrees = degrees_of(len(data), data.groups)
-        self.contest = verdict.Contest(spaces, baselines, overlap_of(data.folds), degrees)
+        self.contest = verdict.Contest(spaces, baselines, data)
 
     def __len__(self):
         return len(self.rows)
@@ -145,7 +143,7 @@ class KernelComparison:
     @property
     def score_meaning(self) -> str:
         """The meaning of the score and of its intervals."""
-        return "" if self.score_name is None else f"{MEANING[self.score_name]}; {INTERVAL}"
+        return "" if self.score_name is None else f"{MEANING[self.score_name]}; {verdict.INTERVAL}"
 
     @property
     def embeddings(self) -> dict[str, dict[str, np.ndarray]]:

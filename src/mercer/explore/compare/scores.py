@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import Precomputed
 from ...rows import Training
-from ...solve import Fisher, Given, LeaveOneOut, RidgeProblem, RidgeSolution, solve_ridge
+from ...solve import Fisher, LeaveOneOut, RidgeProblem, RidgeSolution, solve_ridge
 from ..data import CLASSES
 from .folds import ComparedRows
 
@@ -67,31 +67,26 @@ class Judge:
         first = ~self._seen[new]
         self.predicted[new[first]] = np.asarray(predicted, dtype=float)[first]
         self._seen[new] = True
-        gains = self._of_classes if self.data.task == CLASSES else self._of_numbers
-        self.gains.append(gains(new, predicted, neighbours))
+        gains = self._gains(new, predicted)
+        if neighbours is not None:
+            gains[NEIGHBOURS] = next(iter(self._gains(new, neighbours).values()))
+        self.gains.append(gains)
+
+    def _gains(self, new, predicted):
+        """Mean gains of some rows, the deciding one first."""
+        data = self.data
+        if data.task != CLASSES:
+            error = float(np.mean((data.target[new] - predicted) ** 2))
+            return {R2: 1 - error / (float(np.var(data.target)) or 1.0), RMSE: error**0.5}
+        right = np.asarray(predicted) == data.codes[new]
+        accuracy, balanced = float(np.mean(right)), float(np.mean(data.balance[new] * right))
+        if data.balanced:
+            return {BALANCED: balanced, ACCURACY: accuracy}
+        return {ACCURACY: accuracy, BALANCED: balanced}
 
     def result(self) -> Scored:
         scores = {name: np.array([g[name] for g in self.gains]) for name in self.gains[0]}
         return Scored(scores=scores, predicted=self.predicted if self._seen.all() else None)
-
-    def _of_classes(self, new, predicted, neighbours):
-        t, balance = self.data.codes[new], self.data.balance[new]
-        right = np.asarray(predicted) == t
-        gains = {ACCURACY: float(np.mean(right)), BALANCED: float(np.mean(balance * right))}
-        if self.data.balanced:
-            gains = dict(reversed(gains.items()))
-        if neighbours is not None:
-            weight = balance if self.data.balanced else 1.0
-            gains[NEIGHBOURS] = float(np.mean(weight * (np.asarray(neighbours) == t)))
-        return gains
-
-    def _of_numbers(self, new, predicted, neighbours):
-        t, spread = self.data.target[new], float(np.var(self.data.target)) or 1.0
-        error = float(np.mean((t - predicted) ** 2))
-        gains = {R2: 1 - error / spread, RMSE: error**0.5}
-        if neighbours is not None:
-            gains[NEIGHBOURS] = 1 - float(np.mean((t - neighbours) ** 2)) / spread
-        return gains
 
 
 def kernel_scores(candidates: Any, data: ComparedRows, advance: Callable[[], None]) -> Scored:
@@ -102,8 +97,9 @@ def kernel_scores(candidates: Any, data: ComparedRows, advance: Callable[[], Non
         K_new = candidates.matrix(tuned.number, new, training)
         diagonal = np.diagonal(candidates.matrix(tuned.number, training))
         if data.task == CLASSES:
-            rule = ClassRule(tuned.solution, tuned.targets, balanced=data.balanced)
-            predicted = rule.predict(K_new)
+            predicted = predicted_classes(
+                tuned.solution, data.targets[training], K_new, balanced=data.balanced
+            )
         else:
             predicted = tuned.solution.prediction(K_new)[:, 0]
         judge.add(new, predicted, _by_neighbours(K_new, diagonal, data, training))
@@ -123,40 +119,29 @@ def _by_neighbours(K_new, diagonal, data, training):
 # --- ridge with an intercept on a kernel matrix ---------------------------------------------------
 
 
-def ridge_on(
-    K: np.ndarray,
-    Y: np.ndarray,
-    importance: np.ndarray | None = None,
-    alpha: float | None = None,
-) -> RidgeSolution:
+def ridge_on(K: np.ndarray, Y: np.ndarray, importance: np.ndarray | None = None) -> RidgeSolution:
     """From k(x_i, x_j) and targets (n, m); `importance` weighs the rows in the mean error."""
-    rule: Given | LeaveOneOut = LeaveOneOut(PENALTIES, relative=True, importance=importance)
-    if alpha is not None:
-        rule = Given(np.full(Y.shape[1], alpha))
+    rule = LeaveOneOut(PENALTIES, relative=True, importance=importance)
     problem = RidgeProblem(Training.of(Precomputed(), K), Y, rule, intercept=True)
     return solve_ridge(problem, "direct")
 
 
-class ClassRule:
-    """Fisher's discriminant from ridge on classes as 0 and 1.
+def predicted_classes(
+    solution: RidgeSolution, Y: np.ndarray, K_new: np.ndarray, *, balanced: bool = False
+) -> np.ndarray:
+    """Fisher's discriminant from ridge on classes as 0 and 1: codes for new rows, from k(z, x_i).
 
     Ridge alone may hide a class between two others. Classes are as probable as they are frequent,
     or all the same (`balanced`).
     """
-
-    def __init__(self, solution: RidgeSolution, Y: np.ndarray, *, balanced: bool = False):
-        counts = Y.sum(axis=0)
-        self.solution, self.present = solution, np.flatnonzero(counts)
-        left = (Y.T @ np.asarray(solution.misses()))[np.ix_(self.present, self.present)]
-        fisher = Fisher.of((left + left.T) / 2, counts[self.present])
-        equal = np.full(len(self.present), 1 / len(self.present))
-        self.decision = fisher.decision(equal if balanced else fisher.shares)
-
-    def predict(self, K_new: np.ndarray) -> np.ndarray:
-        """Codes of classes for new rows, from k(z, x_i)."""
-        scores = self.decision(self.solution.prediction(K_new)[:, self.present])
-        two = len(self.present) == 2  # these have one score, of the second
-        return self.present[(scores[:, 0] > 0).astype(int) if two else scores.argmax(axis=1)]
+    counts = Y.sum(axis=0)
+    present = np.flatnonzero(counts)
+    left = (Y.T @ np.asarray(solution.misses()))[np.ix_(present, present)]
+    fisher = Fisher.of((left + left.T) / 2, counts[present])
+    priors = np.full(len(present), 1 / len(present)) if balanced else fisher.shares
+    scores = fisher.decision(priors)(solution.prediction(K_new)[:, present])
+    two = len(present) == 2  # these have one score, of the second
+    return present[(scores[:, 0] > 0).astype(int) if two else scores.argmax(axis=1)]
 
 
 def shrinkage(K: np.ndarray, codes: np.ndarray, alpha: float) -> float:

@@ -28,7 +28,6 @@ class Tuned:
 
     number: int
     solution: RidgeSolution
-    targets: np.ndarray
     errors: list[float]  # leave-one-out error of every candidate; empty where there is one
 
 
@@ -81,8 +80,7 @@ class Candidates:
                 choice = ridge_on(self.matrix(j, rows[few]), *part).choice
                 errors.append(float(choice.errors.min()))
             number = int(np.argmin(errors))
-        solution = ridge_on(self.matrix(number, rows), Y, importance)
-        return Tuned(number, solution, Y, errors)
+        return Tuned(number, ridge_on(self.matrix(number, rows), Y, importance), errors)
 
 
 def tunable_widths(kernel: Kernel) -> list[str]:
