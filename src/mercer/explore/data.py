@@ -107,7 +107,13 @@ class Explored:
             raise ValueError(
                 f"{n} sample(s) are too few to compare kernels on; at least 4 are needed."
             )
-        gram = _all_gram(kernels)
+        on_data = {name: kernel.layout.on_data for name, kernel in kernels.items()}
+        gram = not any(on_data.values())
+        if not gram and not all(on_data.values()):
+            raise ValueError(
+                f"{next(n for n in on_data if not on_data[n])} takes a Gram matrix and "
+                f"{next(n for n in on_data if on_data[n])} takes data: they cannot share one X."
+            )
         if gram:
             X = np.asarray(next(iter(kernels.values())).points(X), dtype=float)
             if X.ndim != 2 or X.shape[0] != X.shape[1]:
@@ -185,8 +191,12 @@ class Explored:
     def encode(self, kernels: Mapping[str, Kernel], encoder: Any) -> None:
         """Fit the encoder, where one is needed, and replace the rows by numbers."""
         if isinstance(encoder, str) and encoder == "auto":
+            encoder = None
             on_vectors = all(kernel.kind in ("vectors", "any") for kernel in kernels.values())
-            encoder = TableEncoder() if on_vectors and _needs_encoding(self.X) else None
+            if on_vectors and pts.is_frame(self.X):
+                values = self.X.to_numpy()
+                plain = values.dtype.kind in "fiub" and np.isfinite(values.astype(float)).all()
+                encoder = None if plain else TableEncoder()
         if encoder is None:
             return
         if not hasattr(encoder, "fit_transform") or isinstance(encoder, type):
@@ -246,23 +256,6 @@ def place_in_class(codes: np.ndarray) -> np.ndarray:
         [np.arange(size) for size in np.bincount(codes)]
     )
     return place
-
-
-def _all_gram(kernels):
-    gram = {name: not kernel.layout.on_data for name, kernel in kernels.items()}
-    if any(gram.values()) and not all(gram.values()):
-        raise ValueError(
-            f"{next(n for n in gram if gram[n])} takes a Gram matrix and "
-            f"{next(n for n in gram if not gram[n])} takes data: they cannot share one X."
-        )
-    return all(gram.values())
-
-
-def _needs_encoding(X):
-    if not pts.is_frame(X):
-        return False
-    values = X.to_numpy()
-    return values.dtype.kind not in "fiub" or not np.isfinite(values.astype(float)).all()
 
 
 def _target(y, n, task, notes):

@@ -63,7 +63,11 @@ def ordinary_models(data: ComparedRows) -> list[Baseline]:
         models |= _linear(data.task, weight, _counts(), NGRAMS)
     elif columns is not None:
         X = data.X
-        models |= _linear(data.task, weight, *_of_columns(*columns))
+        words, values = columns
+        steps = [(_counts().set_params(min_df=1), name) for name in words]
+        steps += [(StandardScaler(), values)] if values else []
+        made = [part for part, some in ((NGRAMS, words), (NUMBERS, values)) if some]
+        models |= _linear(data.task, weight, make_column_transformer(*steps), " and ".join(made))
     elif not data.gram and not scipy.sparse.issparse(data.X):
         data.notes.append(
             "The points are neither numbers nor texts: the only model beside the kernels is a "
@@ -102,15 +106,6 @@ def _texts_and_numbers(X: Any) -> tuple[list[str], list[str]] | None:
 
 def _counts():
     return TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True, min_df=2)
-
-
-def _of_columns(words, values):
-    """A transformer of columns of texts and columns of numbers, and what it makes of them."""
-    steps = [(_counts().set_params(min_df=1), name) for name in words]
-    if values:
-        steps.append((StandardScaler(), values))
-    made = [part for part, columns in ((NGRAMS, words), (NUMBERS, values)) if columns]
-    return make_column_transformer(*steps), " and ".join(made)
 
 
 def _linear(task, weight, transformer, part):
