@@ -27,38 +27,26 @@ HOLDS = {CLASSES: "classes", NUMBERS: "numbers"}
 
 @dataclass
 class Explored:
-    """Rows of a data set, ready for kernels.
+    """Rows of a data set, ready for kernels."""
 
-    Attributes
-    ----------
-    X : rows as kernels see them, encoded where that was needed; a square part of a Gram matrix
-    task : "classification", "regression" or None without a target
-    target : classes or numbers, one per row; None without
-    targets : what ridge fits: a column of 0 and 1 for each class, or one column of numbers
-    rows : positions of the rows in the data as given
-    given : (X, y) as they came, for a model that is fitted to all of them
-    usable : positions of all rows that have a target
-    shown, image_shape : what the page shows of each row
-    names : names of the columns of X, where a page needs them
-    """
-
-    X: Any
-    task: str | None
-    target: Any
-    rows: np.ndarray
-    given: tuple[Any, Any]
-    usable: np.ndarray
+    X: Any  # rows as kernels see them, encoded if needed; a square part of a Gram matrix
+    task: str | None  # "classification", "regression" or None without a target
+    target: Any  # classes or numbers, one per row; None without
+    rows: np.ndarray  # their positions in the data as given
+    given: tuple[Any, Any]  # (X, y) as they came, for a model that is fitted to all of them
+    usable: np.ndarray  # positions of all rows that have a target
     gram: bool = False
-    shown: Any = None
+    shown: Any = None  # what the page shows of each row
     image_shape: tuple[int, int] | None = None
     encoder: BaseEstimator | None = None
     target_name: str = "target"
     notes: list[str] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)  # of the columns of X, where a page needs them
 
     def __post_init__(self) -> None:
         self.classes: list[str] = []
         self.codes: Any = None
+        # What ridge fits: a column of 0 and 1 for each class, or one column of numbers.
         self.targets: Any = None
         if self.task == CLASSES:
             classes, self.codes = np.unique(
@@ -85,10 +73,8 @@ class Explored:
         max_points: int = 20_000,
         random_state: int = 0,
     ) -> Self:
-        """Checked, drawn at random where there are more rows than max_points, and encoded.
-
-        There is a note on every row that is left out.
-        """
+        """Checked, drawn at random where there are more rows than max_points, and encoded. There is
+        a note on every row that is left out."""
         X, y = pts.collected(X), pts.collected(y)
         given, y, _ = read_whole("the comparison", X, y, None, needs_y=False)
         if target_name is None:

@@ -11,7 +11,7 @@ left over keep their label.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -113,8 +113,7 @@ class UnitSums:
         return np.concatenate(squared)
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The result of permutations of a statistic taken at several scales."""
 
     statistic: float
@@ -149,11 +148,9 @@ def judge(squared: np.ndarray, level: float, scales: tuple[float, ...]) -> Verdi
 
 
 def _externally_standardised(v: np.ndarray) -> np.ndarray:
-    """Every value in standard deviations of all others in its column, from their mean.
-
-    A monotone function of the usual standardisation: no value is held back by having been part of
-    the spread it is measured with.
-    """
+    """Every value in standard deviations of all others in its column, from their mean. A monotone
+    function of the usual standardisation: no value is held back by having been part of the spread
+    it is measured with."""
     m = len(v)
     deviation = v - v.mean(axis=0)
     total = (deviation**2).sum(axis=0)

@@ -71,16 +71,10 @@ class TestResult(ABC):
         self, squared: np.ndarray, level: float, scales: tuple[float, ...], kernels: list[Kernel]
     ) -> None:
         verdict = judge(squared, level, scales)
-        self.statistic = verdict.statistic
-        self.p_value = verdict.p_value
-        self.threshold = verdict.threshold
-        self.level = level
-        self.permuted = verdict.permuted
-        self.n_permutations = len(verdict.permuted)
-        self.chosen = verdict.chosen
-        self.scale = scales[verdict.chosen]
-        self.kernel = kernels[verdict.chosen]
-        self.distance = float(np.sqrt(squared[0, verdict.chosen]))
+        self.statistic, self.p_value, self.threshold, self.chosen, self.permuted = verdict
+        self.level, self.n_permutations = level, len(self.permuted)
+        self.scale, self.kernel = scales[self.chosen], kernels[self.chosen]
+        self.distance = float(np.sqrt(squared[0, self.chosen]))
         at_least = (squared >= squared[0] * (1 - 1e-9)).mean(axis=0)
         self.by_scale = [
             {"scale": s, "distance": float(np.sqrt(value)), "p_value": float(p)}

@@ -41,12 +41,9 @@ class Samples:
         return sum(sample.rows.n for sample in self.all)
 
     def pooled(self, size: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
-        """At most `size` rows of all samples together, drawn evenly and in random order, as
-        points; and their positions, sample after sample.
-
-        Which rows they are does not depend on the labels: whatever is fitted to them leaves the
-        level of a permutation test exact.
-        """
+        """At most `size` rows of all samples together, drawn evenly and in random order, as points;
+        and their positions, sample after sample. Which rows they are does not depend on the labels:
+        whatever is fitted to them leaves the level of a permutation test exact."""
         positions = np.sort(rng.choice(self.n, min(size, self.n), replace=False))
         parts, start = [], 0
         for sample in self.all:

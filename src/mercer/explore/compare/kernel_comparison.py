@@ -24,32 +24,16 @@ if TYPE_CHECKING:
 
 @dataclass
 class KernelSpace(Measures, Scored):
-    """One kernel's feature space on the sample: its measures, scores and embeddings.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        With the width that leave-one-out chose on the whole sample.
-    alpha, shrinkage : float or None
-        The penalty chosen with it; for classes also in the unit of KernelDiscriminant.
-    parameter, value, curve
-        The width that was tuned, the value chosen, and (value, leave-one-out error) for each value
-        tried; None and an empty list where nothing was open.
-    penalties : list of (alpha, leave-one-out error)
-    scores : dict of ndarray
-        One score per fold; the first entry is the one that decides.
-    predicted : ndarray or None
-        A prediction for each row by a model that has not seen it: codes of classes, or numbers.
-    """
+    """One kernel's feature space on the sample: its measures, scores and embeddings."""
 
     name: str
-    kernel: Any
-    alpha: float | None = None
-    shrinkage: float | None = None
-    parameter: str | None = None
+    kernel: Any  # with the width that leave-one-out chose on the whole sample
+    alpha: float | None = None  # the penalty chosen with it
+    shrinkage: float | None = None  # the same for classes, in the unit of KernelDiscriminant
+    parameter: str | None = None  # the width that was tuned, where one was open
     value: float | None = None
-    curve: list[tuple[float, float]] = field(default_factory=list)
-    penalties: list[tuple[float, float]] = field(default_factory=list)
+    curve: list[tuple[float, float]] = field(default_factory=list)  # (value, leave-one-out error)
+    penalties: list[tuple[float, float]] = field(default_factory=list)  # (alpha, the same error)
     embeddings: dict[str, np.ndarray] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
 

@@ -57,6 +57,12 @@ def measure(kernel: Kernel, data: Explored) -> Measures:
         size = np.linalg.norm(C) * np.linalg.norm(T.T @ T)
         alignment = float(np.linalg.norm(unit.T @ T) ** 2 / size) if size > 0 else 0.0
     some = slice(None) if len(F) <= SPECTRUM_ROWS else evenly(len(F), SPECTRUM_ROWS)
+    # Largest over smallest eigenvalue of K among its nonzero ones, as far as seen.
+    values = np.linalg.eigvalsh(smaller_product(F[some]))[::-1][: kernel_map.rank_]
+    condition = 1.0  # all points at the origin
+    if len(values):
+        floor = np.finfo(float).eps * max(values[0], np.finfo(float).tiny)
+        condition = float(values[0] / max(values[-1], floor))
     return Measures(
         validity=validity_of(kernel, X, kernel_map.correction_),
         rank=int(kernel_map.rank_),
@@ -64,7 +70,7 @@ def measure(kernel: Kernel, data: Explored) -> Measures:
         # them: n - 1 where all points are equally far from each other, 1 where they lie on a line.
         effective_dimension=float(np.trace(C) ** 2 / square) if square > 0 else 0.0,
         self_similarity=(float(diagonal.min()), float(diagonal.max())),
-        condition=_condition(F[some], kernel_map.rank_),
+        condition=condition,
         alignment=alignment,
         relative_variance=float((Fc**2).sum() / max(diagonal.sum(), np.finfo(float).tiny)),
         longest_share=longest_share(Fc),
@@ -90,12 +96,3 @@ def longest_share(Fc: np.ndarray) -> float:
     lengths = np.sort(np.einsum("ij,ij->i", Fc, Fc))[::-1]
     total = lengths.sum()
     return float(lengths[: max(1, len(lengths) // 20)].sum() / total) if total > 0 else 0.0
-
-
-def _condition(F, rank):
-    """Largest over smallest eigenvalue of K among its `rank` nonzero ones, as far as seen."""
-    values = np.linalg.eigvalsh(smaller_product(F))[::-1][:rank]
-    if not len(values):
-        return 1.0  # all points at the origin
-    floor = np.finfo(float).eps * max(values[0], np.finfo(float).tiny)
-    return float(values[0] / max(values[-1], floor))

@@ -32,10 +32,8 @@ def kernel_model(
     shrinkage: Any = "auto",
     priors: Sequence[float] | None = None,
 ) -> BaseEstimator:
-    """A model in the kernel's space, for rows as they were given.
-
-    For numbers ridge with an intercept, for classes the discriminant, without a target kernel PCA.
-    """
+    """A model in the kernel's space, for rows as they were given. For numbers ridge with an
+    intercept, for classes the discriminant, without a target kernel PCA."""
     used: Any = kernel
     if validity == REFUTED:
         used = KernelMap(kernel, indefinite="clip")
@@ -81,10 +79,8 @@ def fit_model(model: BaseEstimator, data: Explored) -> BaseEstimator:
 def code_of(
     model: BaseEstimator, *, before: Sequence[str] = (), named: tuple[str, str] = ("", "")
 ) -> str:
-    """Lines that make and fit a model.
-
-    `before` are lines before it; `named` is a text, and what stands for it in the model's line.
-    """
+    """Lines that make and fit a model. `before` are lines before it; `named` is a text, and what
+    stands for it in the model's line."""
     from ... import __all__ as public
 
     steps, rows = list(model) if isinstance(model, Pipeline) else [model], "X"

@@ -33,12 +33,10 @@ N_NEIGHBOURS = 5
 
 @dataclass(kw_only=True)
 class Scored:
-    """Scores of one model, one per fold, the deciding one first.
+    """Scores of one model."""
 
-    `predicted` holds one prediction per row, made by a model that has not seen the row.
-    """
-
-    scores: dict[str, np.ndarray] = field(default_factory=dict)
+    scores: dict[str, np.ndarray] = field(default_factory=dict)  # by fold; the deciding one first
+    # Of each row by a model that has not seen it: codes of classes, or numbers.
     predicted: np.ndarray | None = None
 
     @property
@@ -51,69 +49,57 @@ class Scored:
         return float(np.mean(self.folds)) if self.scores else None
 
 
-class Judge:
-    """Collects predictions fold by fold."""
+# Predictions of new rows by a model of training rows, and (or None) by nearest neighbours.
+Predict = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray | None]]
 
-    def __init__(self, data: ComparedRows):
-        self.data = data
-        self.gains: list[dict[str, float]] = []
-        self.predicted = np.full(len(data), np.nan)
-        self._seen = np.zeros(len(data), dtype=bool)
 
-    def add(
-        self, new: np.ndarray, predicted: np.ndarray, neighbours: np.ndarray | None = None
-    ) -> None:
-        """Predictions of the new rows of one fold: codes of classes, or numbers."""
-        first = ~self._seen[new]
-        self.predicted[new[first]] = np.asarray(predicted, dtype=float)[first]
-        self._seen[new] = True
-        gains = self._gains(new, predicted)
+def scores_of(predict: Predict, data: ComparedRows) -> Scored:
+    """Scores of predictions on every fold: codes of classes, or numbers."""
+    gains, seen = [], np.zeros(len(data), dtype=bool)
+    kept = np.full(len(data), np.nan)
+    for training, new in data.folds:
+        predicted, neighbours = predict(training, new)
+        first = ~seen[new]
+        kept[new[first]] = np.asarray(predicted, dtype=float)[first]
+        seen[new] = True
+        gains.append(_gains(new, predicted, data))
         if neighbours is not None:
-            gains[NEIGHBOURS] = next(iter(self._gains(new, neighbours).values()))
-        self.gains.append(gains)
+            gains[-1][NEIGHBOURS] = next(iter(_gains(new, neighbours, data).values()))
+    scores = {name: np.array([g[name] for g in gains]) for name in gains[0]}
+    return Scored(scores=scores, predicted=kept if seen.all() else None)
 
-    def _gains(self, new, predicted):
-        """Mean gains of some rows, the deciding one first."""
-        data = self.data
-        if data.task != CLASSES:
-            error = float(np.mean((data.target[new] - predicted) ** 2))
-            return {R2: 1 - error / (float(np.var(data.target)) or 1.0), RMSE: error**0.5}
-        right = np.asarray(predicted) == data.codes[new]
-        accuracy, balanced = float(np.mean(right)), float(np.mean(data.balance[new] * right))
-        if data.balanced:
-            return {BALANCED: balanced, ACCURACY: accuracy}
-        return {ACCURACY: accuracy, BALANCED: balanced}
 
-    def result(self) -> Scored:
-        scores = {name: np.array([g[name] for g in self.gains]) for name in self.gains[0]}
-        return Scored(scores=scores, predicted=self.predicted if self._seen.all() else None)
+def _gains(new, predicted, data):
+    """Mean gains over some rows, the deciding one first."""
+    if data.task != CLASSES:
+        error = float(np.mean((data.target[new] - predicted) ** 2))
+        return {R2: 1 - error / (float(np.var(data.target)) or 1.0), RMSE: error**0.5}
+    right = np.asarray(predicted) == data.codes[new]
+    accuracy, balanced = float(np.mean(right)), float(np.mean(data.balance[new] * right))
+    if data.balanced:
+        return {BALANCED: balanced, ACCURACY: accuracy}
+    return {ACCURACY: accuracy, BALANCED: balanced}
 
 
 def kernel_scores(candidates: Any, data: ComparedRows, advance: Callable[[], None]) -> Scored:
     """Scores in the kernel's space; width and penalty are chosen in each training part."""
-    judge = Judge(data)
-    for training, new in data.folds:
-        tuned = candidates.tune(training)
+
+    def predict(training: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        tuned, Y = candidates.tune(training), data.targets[training]
         K_new = candidates.matrix(tuned.number, new, training)
         diagonal = np.diagonal(candidates.matrix(tuned.number, training))
-        if data.task == CLASSES:
-            predicted = predicted_classes(
-                tuned.solution, data.targets[training], K_new, balanced=data.balanced
-            )
-        else:
-            predicted = tuned.solution.prediction(K_new)[:, 0]
-        judge.add(new, predicted, _by_neighbours(K_new, diagonal, data, training))
+        # By the nearest training rows in feature space: the most frequent class, or the mean.
+        # |phi(z) - phi(x)|^2 less k(z, z), which is common to all x
+        size = min(N_NEIGHBOURS, len(training))
+        nearest = np.argpartition(diagonal - 2 * K_new, size - 1, axis=1)[:, :size]
+        votes = Y[nearest].mean(axis=1)
         advance()
-    return judge.result()
+        if data.task != CLASSES:
+            return tuned.solution.prediction(K_new)[:, 0], votes[:, 0]
+        classes = predicted_classes(tuned.solution, Y, K_new, balanced=data.balanced)
+        return classes, votes.argmax(axis=1)
 
-
-def _by_neighbours(K_new, diagonal, data, training):
-    """Prediction by the nearest training rows in feature space: most frequent class, or mean."""
-    size = min(N_NEIGHBOURS, len(training))
-    # |phi(z) - phi(x)|^2 less k(z, z), which is common to all x
-    nearest = np.argpartition(diagonal - 2 * K_new, size - 1, axis=1)[:, :size]
-    votes = data.targets[training][nearest].mean(axis=1)
-    return votes.argmax(axis=1) if data.task == CLASSES else votes[:, 0]
+    return scores_of(predict, data)
 
 
 # --- ridge with an intercept on a kernel matrix ---------------------------------------------------
@@ -130,10 +116,8 @@ def predicted_classes(
     solution: RidgeSolution, Y: np.ndarray, K_new: np.ndarray, *, balanced: bool = False
 ) -> np.ndarray:
     """Fisher's discriminant from ridge on classes as 0 and 1: codes for new rows, from k(z, x_i).
-
     Ridge alone may hide a class between two others. Classes are as probable as they are frequent,
-    or all the same (`balanced`).
-    """
+    or all the same (`balanced`)."""
     counts = Y.sum(axis=0)
     present = np.flatnonzero(counts)
     left = (Y.T @ np.asarray(solution.misses()))[np.ix_(present, present)]

@@ -99,10 +99,8 @@ class Difference:
 def paired_difference(
     a: ArrayLike, b: ArrayLike, overlap: float, n_models: int = 2, most: int | None = None
 ) -> Difference:
-    """Difference of two models on the same folds, among `n_models` that are compared.
-
-    most : degrees of freedom that the rows have, where folds would claim more
-    """
+    """Difference of two models on the same folds, among `n_models` that are compared. `most`:
+    degrees of freedom that the rows have, where folds would claim more."""
     d = np.asarray(a, dtype=float) - np.asarray(b, dtype=float)
     margin = _half_width(d, overlap, n_models, most)
     return Difference(float(d.mean()), np.inf if np.isnan(margin) else margin)
@@ -172,11 +170,9 @@ class Contest:
 
     @property
     def group(self) -> "list[KernelSpace]":
-        """The kernels that are not significantly worse than the best, best first.
-
-        They stand together at the top: a kernel counts as worse only if all kernels below it do,
-        too, so that no group has a better score outside than inside.
-        """
+        """The kernels that are not significantly worse than the best, best first. They stand
+        together at the top: a kernel counts as worse only if all kernels below it do, too, so that
+        no group has a better score outside than inside."""
         if not self.valid or not self.scored:
             return []
         alike = [self.difference(self.valid[0], space).within_noise for space in self.valid]

@@ -88,14 +88,10 @@ class Animation:
             yield None
         self._judge(space)
         yield None
-        yield from self._look_at(space)
+        yield from self.look_at(space)
         yield read.readings_of(space, kernel, self.matrix_rows, self.data)
 
-    def look_again(self) -> Iterator[Update]:
-        """Another view of the present space."""
-        yield from self._look_at(self.present[0])
-
-    def _look_at(self, space):
+    def look_at(self, space: LiveSpace) -> Iterator[Update]:
         """Sketches while the plane turns, then all points."""
         self._planes = self._planes_of(space, None)
         for plane in self._planes:

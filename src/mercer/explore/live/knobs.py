@@ -28,26 +28,16 @@ TYPED = ("nu", "coefficients", "columns", "A")
 
 @dataclass(frozen=True)
 class Knob:
-    """One number of a kernel.
+    """One number of a kernel: where it stands, and how far it turns."""
 
-    Attributes
-    ----------
-    name : its nested name, such as "left__gamma"
-    label : for people: "gamma of RBF"
-    value, low, high : where it stands, and how far it turns
-    mark : the value that the data suggest, or the default
-    mark_label : what the mark is
-    whole : whether only whole numbers make sense
-    """
-
-    name: str
-    label: str
+    name: str  # nested, such as "left__gamma"
+    label: str  # for people: "gamma of RBF"
     value: float
     low: float
     high: float
-    mark: float
-    mark_label: str
-    whole: bool = False
+    mark: float  # the value that the data suggest, or the default
+    mark_label: str  # which of the two it is
+    whole: bool = False  # whether only whole numbers make sense
 
     def grid(self, size: int) -> list[float]:
         """Values to try along the knob: even steps, on a logarithmic scale."""
@@ -136,11 +126,9 @@ class Curves:
         self._found: dict[tuple[str, str], list[tuple[float, float]]] = {}
 
     def along(self, kernel: Kernel, knob: Knob, *, new: bool = True) -> list[tuple[float, float]]:
-        """(value, score) pairs, all other numbers as they are in the kernel.
-
-        Values on which the kernel cannot be evaluated are left out. Without `new` there are none
-        unless they were computed before.
-        """
+        """(value, score) pairs, all other numbers as they are in the kernel. Values on which the
+        kernel cannot be evaluated are left out. Without `new` there are none unless they were
+        computed before."""
         # The knob, and everything about the kernel but the knob's value.
         key = knob.name, repr(clone(kernel).set_params(**{knob.name: 1}))
         if key not in self._found and new and self.data.targets is not None:

@@ -30,24 +30,16 @@ FIRST, SETTLING, ITERATIONS = 100, 150, 10
 
 @dataclass(frozen=True)
 class Plane:
-    """Points of a picture: (scores @ turn) / size.
-
-    Attributes
-    ----------
-    turn : ndarray, one row per direction of the scores and two columns
-        Orthonormal columns: the plane that is seen, and how it lies on the screen.
-    rows : ndarray or None
-        Which rows the points are, sorted; None for all rows.
-    arrived : bool
-        Whether the plane is that of the two leading directions, not one on the way to it.
-    """
+    """Points of a picture: (scores @ turn) / size."""
 
     name: str
     points: np.ndarray
+    # One row per direction of the scores and two orthonormal columns: the plane that is seen, and
+    # how it lies on the screen.
     turn: np.ndarray
     size: float
-    rows: np.ndarray | None = None
-    arrived: bool = True
+    rows: np.ndarray | None = None  # which rows the points are, sorted; None for all rows
+    arrived: bool = True  # whether it is the plane of the leading directions, or on the way to it
 
     def scores_at(self, x: float, y: float) -> np.ndarray:
         """The scores of a place in the picture."""
@@ -72,10 +64,8 @@ class Plane:
 def projected(
     name: str, space: LiveSpace, last: Plane | None = None, rows: np.ndarray | None = None
 ) -> Plane:
-    """The two leading components, or discriminant axes, turned to match the last picture.
-
-    `space` is that of `rows`, where these are given.
-    """
+    """The two leading components, or discriminant axes, turned to match the last picture. `space`
+    is that of `rows`, where these are given."""
     scores = space.components[:, :FOLLOWED]
     if name == DISCRIMINANT:
         scores = discriminant_scores(space)
@@ -130,10 +120,8 @@ def steady(
 
 def _next_plane(scores, before):
     """(orthonormal basis of the plane to show next, whether it is that of the first two columns).
-
     The plane in which the rows look most like the last picture is turned towards that of the first
-    two columns, along the principal angles between the two, by at most STEP.
-    """
+    two columns, along the principal angles between the two, by at most STEP."""
     goal = np.eye(scores.shape[1], 2)
     scores = scores / (np.abs(scores).max(initial=0.0) or 1.0)  # squares must not overflow
     # Ridge regression of the last picture on the scores; directions of little variance may not
@@ -180,10 +168,8 @@ class MovingTSNE:
     def frames(
         self, space: LiveSpace, last: Plane | None = None, rows: np.ndarray | None = None
     ) -> Iterator[Plane]:
-        """Pictures while it settles; stop whenever a newer space is wanted.
-
-        `space` is that of `rows`, sorted, which include all that move; None: of all rows.
-        """
+        """Pictures while it settles; stop whenever a newer space is wanted. `space` is that of
+        `rows`, sorted, which include all that move; None: of all rows."""
         from openTSNE import TSNEEmbedding, affinity
 
         everyone = space.components[:, :COMPONENTS]

@@ -45,12 +45,9 @@ class Pointer:
         self.at = at
 
     def about(self, space: LiveSpace, plane: Plane) -> dict[str, Any]:
-        """Facts about it in a space, and the marks in its picture.
-
-        A row has its values, what is predicted for it when left out, and its nearest rows; a place
-        without a row those that are nearest in the picture. In a picture of components both have a
-        pre-image.
-        """
+        """Facts about it in a space, and the marks in its picture. A row has its values, what is
+        predicted for it when left out, and its nearest rows; a place without a row those that are
+        nearest in the picture. In a picture of components both have a pre-image."""
         assert self.at is not None
         data, at, judged = self.data, self.at, space.judged
         if isinstance(at, tuple):
@@ -62,7 +59,10 @@ class Pointer:
             x, y = plane.points[at]
             nearest = nearest_rows(space, at)
             about = {"row": int(data.rows[at]), "index": int(at), "label": label_of(data, at)}
-            about["values"] = _values(data, at)
+            # The first columns of the row as it was given.
+            columns = None if data.image_shape is not None else named_columns(data.shown)
+            names, table = ([], {at: []}) if columns is None else columns
+            about["values"] = [[n, as_text(v)] for n, v in zip(names[:MOST_VALUES], table[at])]
             if judged is not None:
                 about["predicted"] = _answer(judged.predicted[at], data)
                 about["wrong"] = bool(judged.wrong[at])
@@ -111,9 +111,7 @@ def label_of(data: Explored, i: int) -> str:
 
 def _shown_point(scores: np.ndarray, space: LiveSpace, data: Explored) -> dict[str, Any] | None:
     """The point whose image has these scores (and no others), by a pre-image: a picture, or values.
-
-    None without one.
-    """
+    None without one."""
     if not data.vectors:
         return None
     coordinates = space.placed(np.asarray(scores, dtype=float)[None, :])
@@ -142,19 +140,14 @@ def about_selection(indices: np.ndarray, data: Explored) -> dict[str, Any] | Non
         mean = float(np.mean(np.asarray(data.target, dtype=float)[indices]))
         found["mean"] = f"{mean:.4g}"
     if data.vectors and data.image_shape is None and len(indices) < len(data):
-        found["telling"] = _telling(indices, data)
+        inside = np.zeros(len(data), dtype=bool)
+        inside[indices] = True
+        a, b = data.X[inside].mean(axis=0), data.X[~inside].mean(axis=0)
+        spread = data.X.std(axis=0)
+        apart = np.abs(a - b) / np.where(spread > 0, spread, np.inf)
+        order = [j for j in np.argsort(-apart, kind="stable")[:TELLING] if apart[j] > 0]
+        found["telling"] = [[data.names[j], f"{a[j]:.3g}", f"{b[j]:.3g}"] for j in order]
     return found
-
-
-def _telling(indices, data):
-    """[name, mean inside, mean outside] of the columns that differ most, in standard deviations."""
-    inside = np.zeros(len(data), dtype=bool)
-    inside[indices] = True
-    a, b = data.X[inside].mean(axis=0), data.X[~inside].mean(axis=0)
-    spread = data.X.std(axis=0)
-    apart = np.abs(a - b) / np.where(spread > 0, spread, np.inf)
-    order = np.argsort(-apart, kind="stable")[:TELLING]
-    return [[data.names[j], f"{a[j]:.3g}", f"{b[j]:.3g}"] for j in order if apart[j] > 0]
 
 
 def as_csv(indices: np.ndarray, data: Explored) -> str:
@@ -168,15 +161,6 @@ def as_csv(indices: np.ndarray, data: Explored) -> str:
         label = [] if data.target is None else [data.target[i]]
         writer.writerow([int(data.rows[i]), *(harmless_value(v) for v in [*label, *table[i]])])
     return file.getvalue()
-
-
-def _values(data, i):
-    """[name, value] of the first columns of a row as it was given."""
-    found = None if data.image_shape is not None else named_columns(data.shown)
-    if found is None:
-        return []
-    names, table = found
-    return [[n, as_text(v)] for n, v in zip(names[:MOST_VALUES], table[i])]
 
 
 def _answer(value, data):

@@ -71,21 +71,20 @@ def comparison_of(
 
 def verdict_of(comparison: KernelComparison) -> dict[str, Any]:
     """The verdict of a comparison, as the page shows it."""
-    rows = [
-        {
-            "name": record["kernel"] or record["model"],
-            "score": record.get("score"),
-            "interval": record.get("interval"),
-            "best": bool(record.get("within_noise_of_best")),
-            "kernel": record["kernel"] is not None,
-        }
-        for record in comparison.records()
-    ]
     return {
         "headline": comparison.headline,
         "reasons": comparison.reasons,
         "score": comparison.score_name,
-        "rows": rows,
+        "rows": [
+            {
+                "name": record["kernel"] or record["model"],
+                "score": record.get("score"),
+                "interval": record.get("interval"),
+                "best": bool(record.get("within_noise_of_best")),
+                "kernel": record["kernel"] is not None,
+            }
+            for record in comparison.records()
+        ],
     }
 
 

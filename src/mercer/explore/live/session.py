@@ -33,14 +33,7 @@ REFUSED = (ValueError, TypeError, ArithmeticError, ImportError, OSError, MemoryE
 
 
 class Session:
-    """A session of the explorer: data, a kernel, the view, and what was kept.
-
-    Parameters
-    ----------
-    data : Explored
-    kernel : Kernel
-    folder : where files are written when asked for
-    """
+    """A session of the explorer: data, a kernel, the view, what was kept, a folder for files."""
 
     def __init__(self, data: Explored, kernel: Kernel, folder: str | Path = "mercer-explore"):
         self.data, self.kernel, self.folder = data, kernel, Path(folder)
@@ -75,10 +68,8 @@ class Session:
     # --- requests ---------------------------------------------------------------------------------
 
     def answer(self, request: Request) -> Updates:
-        """Updates for one request; what is refused is told, and changes nothing.
-
-        None and REST tell nothing: a newer request may come in between.
-        """
+        """Updates for one request; what is refused is told, and changes nothing. None and REST tell
+        nothing: a newer request may come in between."""
         try:
             action = getattr(self, f"_do_{request.get('do')}", None)
             if action is None:
@@ -228,7 +219,7 @@ class Session:
         if animation.space is None:
             return
         if animation.is_whole:
-            yield from self._marked(animation.look_again(), request.get("id"))
+            yield from self._marked(animation.look_at(animation.space), request.get("id"))
         else:
             yield from self._all_rows()
         yield from self._marked(animation.settling(), request.get("id"))

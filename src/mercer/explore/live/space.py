@@ -29,49 +29,28 @@ EXACT = 1e-9
 
 @dataclass(frozen=True)
 class Judged:
-    """The score, and the prediction of each row by the fit to all others.
-
-    `predicted` holds codes of classes, or numbers; `wrong` marks rows of a class that is not found.
-    """
+    """The score, and the prediction of each row by the fit to all others."""
 
     name: str
     score: float
-    predicted: np.ndarray
-    wrong: np.ndarray
+    predicted: np.ndarray  # codes of classes, or numbers
+    wrong: np.ndarray  # marks rows of a class that is not found
 
 
 @dataclass
 class LiveSpace:
-    """Coordinates of all rows, decomposed.
+    """Coordinates of all rows, decomposed."""
 
-    Attributes
-    ----------
-    kernel_map : KernelMap
-        Fitted to the landmarks; maps new points.
-    components, values, directions : ndarray
-        The scores of kernel PCA, largest first; the eigenvalues of the centred kernel matrix; and
-        unit vectors in the coordinates of the map.
-    mean : ndarray
-        Of the coordinates.
-    residuals : ndarray
-        rho^2(x) / k(x, x) of every row: what the landmarks do not see of it.
-    diagonal : ndarray
-        k(x, x) of every row.
-    data : Explored
-        The rows.
-    ridge, judged : RidgeSolution and Judged, or None
-        Of the penalty with the smallest leave-one-out error; None without a target, or before
-        `judge` has found it.
-    """
-
-    kernel_map: KernelMap
-    components: np.ndarray
-    values: np.ndarray
-    directions: np.ndarray
-    mean: np.ndarray
-    residuals: np.ndarray
-    diagonal: np.ndarray
+    kernel_map: KernelMap  # fitted to the landmarks; maps new points
+    components: np.ndarray  # the scores of kernel PCA, largest first
+    values: np.ndarray  # the eigenvalues of the centred kernel matrix
+    directions: np.ndarray  # unit vectors in the coordinates of the map
+    mean: np.ndarray  # of the coordinates
+    residuals: np.ndarray  # rho^2(x) / k(x, x): what the landmarks do not see of a row
+    diagonal: np.ndarray  # k(x, x) of every row
     data: Explored
+    # Of the penalty with the smallest leave-one-out error; None without a target, and before
+    # `judge` has found it.
     ridge: RidgeSolution | None = None
     judged: Judged | None = None
 
@@ -88,10 +67,8 @@ class LiveSpace:
 
     @property
     def effective_dimension(self) -> float:
-        """The number of directions that share the variance.
-
-        What the landmarks do not see counts as spread evenly over all directions that are left.
-        """
+        """The number of directions that share the variance. What the landmarks do not see counts as
+        spread evenly over all directions that are left."""
         missed = float(self.residuals @ self.diagonal)
         largest = float(self.values.max(initial=0.0))
         unit = max(largest, missed, float(np.finfo(float).tiny))  # squares would overflow
