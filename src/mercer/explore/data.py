@@ -230,11 +230,6 @@ class Explored:
         return kernel.bind_points(self.X, self.names if self.vectors else None)
 
 
-def _class_codes(y: np.ndarray) -> np.ndarray:
-    """Classes as integers from 0."""
-    return np.unique(y.astype(str), return_inverse=True)[1]
-
-
 def place_in_class(codes: np.ndarray) -> np.ndarray:
     """For each row the number of rows of its class that come before it."""
     place = np.empty(len(codes), dtype=int)
@@ -291,7 +286,7 @@ def _usable(y, task, notes):
     if not known.all():
         notes.append(f"{(~known).sum()} rows without a target were left out.")
     if task == CLASSES:
-        codes = _class_codes(y[known])
+        codes = np.unique(y[known].astype(str), return_inverse=True)[1]
         alone = np.bincount(codes)[codes] < 2
         if alone.any():
             names = listed(sorted(set(map(str, y[known][alone]))))
@@ -311,5 +306,6 @@ def _drawn(rows, classes, size, random_state):
         return np.sort(rng.choice(rows, size, replace=False))
     order = rng.permutation(len(rows))
     # The first two of every class come first.
-    later = place_in_class(_class_codes(classes[rows][order])) >= 2
+    codes = np.unique(classes[rows][order].astype(str), return_inverse=True)[1]
+    later = place_in_class(codes) >= 2
     return np.sort(rows[order[np.argsort(later, kind="stable")[:size]]])

@@ -1,6 +1,5 @@
 """independence_test: does Y depend on X? HSIC with permutations."""
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -217,9 +216,3 @@ class IndependenceResult(TestResult):
         )
         most = np.argsort(-strength, kind="stable")[:k]
         return x.rows.take(most), y.rows.take(most)
-
-    def plot(self, axes: Sequence[Any] | np.ndarray | None = None) -> Sequence[Any] | np.ndarray:
-        """Draw the permutations, the columns, and g(y) against f(x)."""
-        from .picture import draw_dependence
-
-        return draw_dependence(self, axes)

@@ -10,8 +10,9 @@ MOST_BARS = 12
 SHOWN_ROWS = 2000
 
 
-def _begun(result, axes, what):
-    """Three axes, permutations and columns drawn on the first two; and the columns' shares."""
+def draw_result(result: Any, axes: Any) -> Any:
+    """Permutations and columns; and the witness along the leading column, or the functions of X and
+    Y that vary together most."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -38,28 +39,28 @@ def _begun(result, axes, what):
     shown = list(columns.items())[:MOST_BARS][::-1]
     names, shares = [_plain(name) for name, _ in shown], [100 * share for _, share in shown]
     axes[1].barh(names, shares, color=OF_X)
-    axes[1].set_xlabel(f"share of the {what}, %")
+    dependence = isinstance(result.witness, tuple)
+    axes[1].set_xlabel(f"share of the {'dependence' if dependence else 'difference'}, %")
     axes[1].set_title("Columns", loc="left")
     if not shown:
         axes[1].set_axis_off()
-    return axes, columns
-
-
-def draw_dependence(result: Any, axes: Any) -> Any:
-    """Permutations, columns, and the functions of X and Y that vary together most."""
-    axes, _ = _begun(result, axes, "dependence")
-    f, g = result.witness
-    x, y = (samples.some_points(0, SHOWN_ROWS) for samples in (result.x, result.y))
-    axes[2].scatter(f(x), g(y), s=8, alpha=0.5, color=OF_X, linewidths=0)
-    axes[2].set(xlabel="f(x)", ylabel="g(y)")
-    axes[2].set_title("Functions that vary together", loc="left")
+    if dependence:
+        _dependence(result, axes[2])
+    else:
+        _along_column(result, next(iter(columns), None), axes[2])
     return axes
 
 
-def draw_two_samples(result: Any, axes: Any) -> Any:
-    """Permutations, columns, and the witness along the leading column."""
-    axes, columns = _begun(result, axes, "difference")
-    name, ax = next(iter(columns), None), axes[2]
+def _dependence(result, ax):
+    f, g = result.witness
+    x, y = (samples.some_points(0, SHOWN_ROWS) for samples in (result.x, result.y))
+    ax.scatter(f(x), g(y), s=8, alpha=0.5, color=OF_X, linewidths=0)
+    ax.set(xlabel="f(x)", ylabel="g(y)")
+    ax.set_title("Functions that vary together", loc="left")
+
+
+def _along_column(result, name, ax):
+    """Both samples along a column, and the mean of the witness there."""
     x, y = (result.samples.some_points(which, SHOWN_ROWS) for which in (0, 1))
     both = np.concatenate([x, y])
     values = result.witness(both)
@@ -90,7 +91,6 @@ def draw_two_samples(result: Any, axes: Any) -> Any:
     ax.set_yticks([])
     ax.set_title("Where they differ", loc="left")
     ax.legend(fontsize="small", frameon=False)
-    return axes
 
 
 def _plain(text):

@@ -105,9 +105,24 @@ class TestResult(ABC):
     def rows(self, k: int = 5) -> tuple[Any, Any]:
         """The k most telling rows of each sample."""
 
-    @abstractmethod
     def plot(self, axes: Sequence[Any] | np.ndarray | None = None) -> Sequence[Any] | np.ndarray:
-        """Draw the result on three `axes` (None: a new figure)."""
+        """Draw the permutations, the columns, and where the difference or the dependence lies.
+
+        Two samples are shown along the leading column with the witness; for independence, g(y)
+        against f(x).
+
+        Parameters
+        ----------
+        axes : three matplotlib axes or None
+            None: a new figure.
+
+        Returns
+        -------
+        array of axes
+        """
+        from .picture import draw_result
+
+        return draw_result(self, axes)
 
     def facts(self) -> dict[str, str]:
         """Facts that the text and HTML forms list, name by name."""
@@ -275,19 +290,3 @@ class TwoSampleResult(TestResult):
                 kept, values = rows_at(kept, order), values[order]
             found.append(kept)
         return found[0], found[1]
-
-    def plot(self, axes: Sequence[Any] | np.ndarray | None = None) -> Sequence[Any] | np.ndarray:
-        """Draw the permutations, the columns, and the witness along the leading column.
-
-        Parameters
-        ----------
-        axes : three matplotlib axes or None
-            None: a new figure.
-
-        Returns
-        -------
-        array of axes
-        """
-        from .picture import draw_two_samples
-
-        return draw_two_samples(self, axes)

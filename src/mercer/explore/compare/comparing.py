@@ -244,17 +244,16 @@ class _Progress:
     """A bar, a callback, both or neither."""
 
     def __init__(self, total, verbose, callback):
-        self.total, self.done, self.callback = total, 0, callback
+        self.total, self.done = total, 0
+        self.callback = (lambda *_: None) if callback is None else callback
         self.bar = tqdm(total=total, disable=not verbose)
 
     def say(self, what: str):
         self.what = what
         self.bar.set_description(what)
-        if self.callback is not None:
-            self.callback(self.done, self.total, what)
+        self.callback(self.done, self.total, what)
 
     def advance(self):
         self.done += 1
         self.bar.update()
-        if self.callback is not None:
-            self.callback(self.done, self.total, self.what)
+        self.callback(self.done, self.total, self.what)

@@ -12,6 +12,7 @@ from ...kernels import listed
 from ...kernels import points as pts
 from ..data import CLASSES, HOLDS, NUMBERS, Explored, place_in_class
 
+ACCURACY, BALANCED, R2 = "accuracy", "balanced accuracy", "R²"
 # The scores that may decide, with the targets that have them.
 SCORINGS = {"auto": None, "accuracy": CLASSES, "balanced_accuracy": CLASSES, "r2": NUMBERS}
 # Folds are repeated with new divisions as long as the training sets have no more rows than this
@@ -76,6 +77,13 @@ class ComparedRows(Explored):
                 )
         if _follow_each_other(self):
             self.notes.append(FOLLOWING)
+
+    @property
+    def score_name(self) -> str | None:
+        """The score that decides."""
+        if self.task == CLASSES:
+            return BALANCED if self.balanced else ACCURACY
+        return None if self.task is None else R2
 
     @property
     def balance(self) -> np.ndarray:

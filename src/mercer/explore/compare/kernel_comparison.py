@@ -13,7 +13,7 @@ from .baselines import Baseline
 from .folds import ComparedRows
 from .measures import Measures
 from .model import baseline_model, code_of, fit_model, kernel_model
-from .scores import ACCURACY, BALANCED, MEANING, R2, Scored
+from .scores import MEANING, Scored
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,9 +115,7 @@ class KernelComparison:
 
     @property
     def score_name(self) -> str | None:
-        if self.task != CLASSES:
-            return None if self.task is None else R2
-        return BALANCED if self.data.balanced else ACCURACY
+        return self.data.score_name
 
     @property
     def method(self) -> str:
@@ -136,12 +134,12 @@ class KernelComparison:
     @property
     def headline(self) -> str:
         """The verdict in one sentence."""
-        return verdict.headline(self.contest, len(self))
+        return self.contest.headline
 
     @property
     def reasons(self) -> list[str]:
         """Sentences that carry it."""
-        return verdict.reasons(self.contest, self.score_name, self.n_training, self.n_folds)
+        return self.contest.reasons
 
     @property
     def recommendation(self) -> str:
@@ -180,24 +178,18 @@ class KernelComparison:
     def _unfitted(self, name):
         name = self.best if name is None else name
         self._check_target()
-        spaces = {space.name: space for space in self.spaces}
-        baselines = {baseline.name: baseline for baseline in self.baselines}
         if not isinstance(name, str):
             raise TypeError(f"name must be the name of a model that was compared, got {name!r}.")
-        if name in spaces:
-            found, n = spaces[name], len(self.classes)
-            return kernel_model(
-                found.kernel,
-                self.data,
-                found.validity,
-                alpha=found.alpha,
-                shrinkage=found.shrinkage,
-                priors=[1 / n] * n if self.data.balanced else None,
-            )
-        if name in baselines:
-            return baseline_model(baselines[name], self.data)
-        names = ", ".join(map(repr, [*spaces, *baselines]))
-        raise ValueError(f"no model {name!r} was compared; there are {names}.")
+        models: list[Any] = [*self.spaces, *self.baselines]
+        found = next((model for model in models if model.name == name), None)
+        if found is None:
+            names = ", ".join(repr(model.name) for model in models)
+            raise ValueError(f"no model {name!r} was compared; there are {names}.")
+        if isinstance(found, Baseline):
+            return baseline_model(found, self.data)
+        priors = [1 / len(self.classes)] * len(self.classes) if self.data.balanced else None
+        chosen: Any = {"alpha": found.alpha, "shrinkage": found.shrinkage, "priors": priors}
+        return kernel_model(found.kernel, self.data, found.validity, **chosen)
 
     def _check_target(self):
         if self.task is None:

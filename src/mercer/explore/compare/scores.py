@@ -14,10 +14,9 @@ from ... import Precomputed
 from ...rows import Training
 from ...solve import Fisher, LeaveOneOut, RidgeProblem, RidgeSolution, solve_ridge
 from ..data import CLASSES
-from .folds import ComparedRows
+from .folds import ACCURACY, BALANCED, R2, ComparedRows
 
-BALANCED, ACCURACY, NEIGHBOURS = "balanced accuracy", "accuracy", "nearest neighbours"
-R2, RMSE = "R²", "RMSE"
+NEIGHBOURS, RMSE = "nearest neighbours", "RMSE"
 MEANING = {
     ACCURACY: "share of right answers, as in mercer fit "
     "(scoring balanced_accuracy counts each class the same)",

@@ -127,21 +127,18 @@ def limit(n_models: int, degrees: int) -> float:
 class Contest:
     """All models on the same folds of the data, and what their differences allow one to say.
 
-    Attributes
-    ----------
-    spaces : list of KernelSpace, best first
-    overlap : n_test / n_train of the folds, or 0 where the training sets are disjoint
-    degrees : degrees of freedom that the rows have, or groups of them
+    `spaces` come best first.
     """
 
     def __init__(self, spaces: "list[KernelSpace]", baselines: list[Baseline], data: ComparedRows):
-        self.spaces, self.baselines, self.overlap = spaces, baselines, 0.0
+        self.spaces, self.baselines, self.data = spaces, baselines, data
+        self.overlap = 0.0  # n_test / n_train of the folds, where their training sets overlap
         if len(data.folds) > 1:
             (training, new), (other, _) = data.folds[:2]
             if len(np.intersect1d(training, other)):
                 self.overlap = len(new) / len(training)
-        # Repeated folds of few rows see the same few rows again and again. A quarter of the rows
-        # was found by simulation (30 rows).
+        # Degrees of freedom that the rows have, or groups of them: repeated folds of few rows see
+        # the same few rows again and again. A quarter was found by simulation (30 rows).
         self.degrees = len(data) // 4 if data.groups is None else len(np.unique(data.groups)) - 1
         self.valid = [space for space in spaces if space.is_kernel]
         self.n_models = len(self.valid) + len(baselines)
@@ -194,67 +191,62 @@ class Contest:
         better = [b for b in ordinary if self.beats(b, self.valid[0])]
         return max(better, key=lambda b: _known(b.score), default=None)
 
-
-def headline(contest: Contest, n_points: int) -> str:
-    """One sentence."""
-    if not contest.scored:
-        return "Without a target nothing says which space suits the data: look at the pictures."
-    if not contest.valid:
-        return "None of these is a kernel on this data."
-    group, rows = contest.group, f"on these {n_points} rows"
-    names = _listed([space.name for space in group])
-    baseline = contest.better_baseline
-    if baseline is not None:
-        return f"{_capital(baseline.name)} predicts better than every kernel {rows}."
-    if not contest.useful:
-        always = "a constant answer"
-        if contest.constant is not None and contest.constant.name == CONSTANT_NUMBER:
-            always = "the mean of the target"
-        return (
-            "No kernel is shown to predict the target: none beats "
-            f"{always} beyond the noise {rows}."
-        )
-    if len(group) == 1:
-        if len(contest.valid) == 1 and contest.constant is None:
+    @property
+    def headline(self) -> str:
+        """The verdict in one sentence."""
+        if not self.scored:
+            return "Without a target nothing says which space suits the data: look at the pictures."
+        if not self.valid:
+            return "None of these is a kernel on this data."
+        group, rows = self.group, f"on these {len(self.data)} rows"
+        best, baseline = group[0], self.better_baseline
+        if baseline is not None:
+            return f"{_capital(baseline.name)} predicts better than every kernel {rows}."
+        if not self.useful:
+            always = "a constant answer"
+            if self.constant is not None and self.constant.name == CONSTANT_NUMBER:
+                always = "the mean of the target"
             return (
-                f"{group[0].name} scores {group[0].score:.3f} {rows}; nothing was compared with it."
+                "No kernel is shown to predict the target: none beats "
+                f"{always} beyond the noise {rows}."
             )
-        if len(contest.valid) == 1:
-            return f"{group[0].name} predicts the target {rows}; no other kernel was compared."
-        return f"{group[0].name} predicts best {rows}."
-    return f"{names} cannot be told apart {rows}."
+        if len(group) > 1:
+            return f"{_listed([space.name for space in group])} cannot be told apart {rows}."
+        if len(self.valid) > 1:
+            return f"{best.name} predicts best {rows}."
+        if self.constant is None:
+            return f"{best.name} scores {best.score:.3f} {rows}; nothing was compared with it."
+        return f"{best.name} predicts the target {rows}; no other kernel was compared."
 
+    @property
+    def reasons(self) -> list[str]:
+        """Sentences that carry it."""
+        lines = []
+        if self.scored and self.valid:
+            best, folds = self.valid[0], self.data.folds
+            lines.append(
+                f"{best.name} reaches {self.data.score_name} {self.shown(best)} on rows it has not "
+                f"seen (mean of {len(folds)} folds, each trained on {len(folds[0][0])} rows)."
+            )
+            if len(self.group) > 1 and self.useful and self.better_baseline is None:
+                names = _listed([space.name for space in self.group])
+                lines.append(f"{names} may still differ: more rows could show which is better.")
+            lines += [self._against(best, b, baseline=True) for b in self.baselines]
+            lines += [self._against(best, other) for other in self.spaces if other is not best]
+        for space in self.spaces:
+            lines += [f"{space.name} {finding}." for finding in space.findings]
+        return lines
 
-def reasons(contest: Contest, score_name: str | None, n_training: int, n_folds: int) -> list[str]:
-    """Sentences that carry the headline."""
-    lines = []
-    if contest.scored and contest.valid:
-        best = contest.valid[0]
-        lines.append(
-            f"{best.name} reaches {score_name} {best.score:.3f} ± {contest.interval(best):.3f} on "
-            f"rows it has not seen (mean of {n_folds} folds, each trained on {n_training} rows)."
-        )
-        if len(contest.group) > 1 and contest.useful and contest.better_baseline is None:
-            names = _listed([space.name for space in contest.group])
-            lines.append(f"{names} may still differ: more rows could show which is better.")
-        lines += [_against(contest, best, b, baseline=True) for b in contest.baselines]
-        others = [space for space in contest.spaces if space is not best]
-        lines += [_against(contest, best, other) for other in others]
-    for space in contest.spaces:
-        lines += [f"{space.name} {finding}." for finding in space.findings]
-    return lines
-
-
-def _against(contest, best, other, baseline=False):
-    difference = contest.difference(best, other)
-    name = _capital(other.name) if baseline else other.name
-    seen = f"{name} reaches {other.score:.3f}"
-    apart = f"{abs(difference.mean):.3f} ± {difference.margin:.3f}"
-    in_group = not baseline and any(other is space for space in contest.group)
-    if difference.within_noise or in_group:
-        return f"{seen}: the difference, {apart}, is within the noise."
-    side = "less" if difference.mean > 0 else "more"
-    return f"{seen}, {apart} {side}: beyond the noise."
+    def _against(self, best, other, baseline=False):
+        difference = self.difference(best, other)
+        name = _capital(other.name) if baseline else other.name
+        seen = f"{name} reaches {other.score:.3f}"
+        apart = f"{abs(difference.mean):.3f} ± {difference.margin:.3f}"
+        in_group = not baseline and any(other is space for space in self.group)
+        if difference.within_noise or in_group:
+            return f"{seen}: the difference, {apart}, is within the noise."
+        side = "less" if difference.mean > 0 else "more"
+        return f"{seen}, {apart} {side}: beyond the noise."
 
 
 def _capital(text):

@@ -42,7 +42,12 @@ class Animation:
         self._landmarks = order[:COARSE]
         self.alpha: float | None = None  # the last penalty, relative to the mean variance
         self._tsne = MovingTSNE(order[:DRAWN])
-        self.matrix_rows = read.rows_by_class(data)
+        # Rows of the kernel matrix: a part of every class, class by class; or ordered by number.
+        some = np.random.default_rng(1).permutation(len(data))[: read.MATRIX_ROWS]
+        key = some
+        if data.targets is not None:
+            key = (data.targets[:, 0] if data.codes is None else data.codes)[some]
+        self.matrix_rows = some[np.argsort(key, kind="stable")]
         self.space: LiveSpace | None = None
         self.plane: Plane | None = None
         self.shown: Plane | None = None

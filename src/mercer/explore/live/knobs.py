@@ -55,8 +55,14 @@ def knobs_of(kernel: Kernel, data: Explored) -> list[Knob]:
         head, _, last = name.rpartition("__")
         if last in TYPED or isinstance(value, (bool, Kernel)) or value is None:
             continue
-        number = _size(found[name])
-        if number is None or not 0 < number < math.inf:
+        try:
+            numbers = as_numbers(found[name])
+        except (TypeError, ValueError):
+            continue
+        if numbers.ndim > 1 or not numbers.size or not (numbers > 0).all():
+            continue
+        number = float(np.exp(np.log(numbers).mean()))  # of several their geometric mean
+        if not 0 < number < math.inf:
             continue
         owner = found[head] if head else bound
         label = "weight" if last == "scale" else f"{last} of {type(owner).__name__}"
@@ -83,17 +89,6 @@ def turned(kernel: Kernel, knob: Knob, value: float) -> Kernel:
     if not isinstance(present, str) and np.ndim(present) == 1:
         changed = [rounded(v) for v in as_numbers(present) * (value / knob.value)]
     return clone(kernel).set_params(**{knob.name: changed})
-
-
-def _size(value):
-    """A number as it is, several as their geometric mean; None for anything else."""
-    try:
-        numbers = as_numbers(value)
-    except (TypeError, ValueError):
-        return None
-    if numbers.ndim > 1 or not numbers.size or not (numbers > 0).all():
-        return None
-    return float(np.exp(np.log(numbers).mean()))
 
 
 def _suggested(name, kernel, data):

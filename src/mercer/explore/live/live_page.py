@@ -54,18 +54,14 @@ def picture(name: str, source: ColumnDataSource, size: float, *, tools: bool = T
     """A square scatter of a source."""
     shift = TOOLS if tools else 0.0
     panel = figure(
-        name=name,
+        name=name, aspect_ratio=1, sizing_mode="stretch_width", min_border=2,
         x_range=Range1d(start=shift - REACH, end=shift + REACH),
         y_range=Range1d(start=-REACH, end=REACH),
-        aspect_ratio=1,
-        sizing_mode="stretch_width",
-        min_border=2,
-        tools="pan,wheel_zoom,lasso_select,box_select,reset",
-        active_drag="lasso_select",
+        tools="pan,wheel_zoom,lasso_select,box_select,reset", active_drag="lasso_select",
         toolbar_location="right" if tools else None,
         toolbar_inner=True,  # so that the picture is square
         output_backend="canvas",  # where there is no GPU, WebGL is several times slower
-    )
+    )  # fmt: skip
     add_points(
         panel, source, "x", "y", size=size, fill_alpha=0.75, line_color=WRONG, line_alpha="wrong",
         selection_line_color=WRONG, nonselection_fill_alpha=0.14, nonselection_line_alpha=0.05,

@@ -57,15 +57,6 @@ def readings_of(
     }
 
 
-def rows_by_class(data: Explored) -> np.ndarray:
-    """Rows of the kernel matrix: a part of every class, class by class; or ordered by number."""
-    order = np.random.default_rng(1).permutation(len(data))[:MATRIX_ROWS]
-    if data.targets is None:
-        return np.sort(order)
-    key = data.codes if data.codes is not None else data.targets[:, 0]
-    return order[np.argsort(np.asarray(key)[order], kind="stable")]
-
-
 def certificate(space: LiveSpace) -> dict[str, Any]:
     """A bound for the inner products of the coordinates, on some rows; None without one."""
     if space.validity == REFUTED or space.kernel_map.correction_:

@@ -13,8 +13,8 @@ import numpy as np
 from ... import Kernel, KernelMap
 from ...engine import as_numpy, eigh, gram
 from ...solve import LeaveOneOut, RidgeProblem, RidgeSolution, solve_ridge
+from ..compare.folds import ACCURACY, R2
 from ..compare.measures import longest_share, validity_of
-from ..compare.scores import ACCURACY, R2
 from ..data import CLASSES, Explored
 
 # Landmarks of the picture that follows the hand, and of the one that follows it a moment later.

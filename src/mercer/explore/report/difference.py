@@ -52,14 +52,11 @@ def space_figure(result: Any, points: list[np.ndarray], names: tuple[str, str]) 
     """Both samples in one feature space: its two directions of largest variance."""
     from bokeh.plotting import figure
 
-    both = np.concatenate(points)
-    Z = KernelPCA(2, kernel=result.kernel).fit_transform(both)
+    Z = KernelPCA(2, kernel=result.kernel).fit_transform(np.concatenate(points))
     panel = figure(
         height=420, sizing_mode="stretch_width", tools="pan,wheel_zoom,reset", name="space"
     )
-    starts = (0, len(points[0]))
-    for start, rows, colour, name in zip(starts, points, COLOURS, names):
-        part = Z[start : start + len(rows)]
+    for part, colour, name in zip(np.split(Z, [len(points[0])]), COLOURS, names):
         look: Any = {"fill_color": colour, "fill_alpha": 0.75, "line_color": None}
         panel.scatter(part[:, 0], part[:, 1], size=5, legend_label=name, **look)
     _quiet(panel)

@@ -20,12 +20,8 @@ from ..plots.style import COLOURS, SHAPES, as_text, classes_of, is_numeric_targe
 from .page import plain_panel
 
 # matplotlib's shapes in Bokeh's words.
-MARKERS = dict(
-    zip(
-        SHAPES,
-        ("circle", "triangle", "square", "diamond", "inverted_triangle", "plus", "x", "star"),
-    )
-)
+WORDS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "plus", "x", "star")
+MARKERS = dict(zip(SHAPES, WORDS))
 # Placeholders are filled in as text by Bokeh, never as markup; the browser tests try.
 # Styles stand in the markup: tooltips live in a shadow tree that the page's own do not reach.
 TOOLTIP = """

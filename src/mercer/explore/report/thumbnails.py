@@ -61,7 +61,6 @@ def values_of(data: Any) -> dict[str, Any] | None:
     names, rows = columns
     return {
         "names": names[:MOST_COLUMNS],
-        "left_out": max(0, len(names) - MOST_COLUMNS),
         "rows": [[_plain(v) for v in row[:MOST_COLUMNS]] for row in rows],
     }
 
