@@ -2,7 +2,7 @@
 
 import warnings
 from math import ceil
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -212,8 +212,10 @@ class DriftDetector(KernelEstimator):
             validate_data(self, X, skip_check_array=True, reset=False)
             points = self.encoder_.transform(X) / self.units_
         else:
-            X = X.to_numpy() if pts.is_frame(X) and self.columns_ is None else X
-            points = validated_points(self, X, self.maps_[0].kernel_, reset=False)
+            rows: Any = X
+            if pts.is_frame(X) and self.columns_ is None:
+                rows = rows.to_numpy()
+            points = validated_points(self, rows, self.maps_[0].kernel_, reset=False)
         return self._typicality(points, as_numpy(self.row_map_.transform(points)))
 
     @property

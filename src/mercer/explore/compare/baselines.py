@@ -62,7 +62,7 @@ def ordinary_models(data: ComparedRows) -> list[Baseline]:
     elif columns is not None:
         X = data.X
         words, values = columns
-        steps = [(_counts().set_params(min_df=1), name) for name in words]
+        steps: list[Any] = [(_counts().set_params(min_df=1), name) for name in words]
         steps += [(StandardScaler(), values)] if values else []
         made = [part for part, some in ((NGRAMS, words), (NUMBERS, values)) if some]
         models |= _linear(data.task, weight, make_column_transformer(*steps), " and ".join(made))

@@ -12,7 +12,9 @@ from ...kernels import listed
 from ...kernels import points as pts
 from ..data import CLASSES, HOLDS, NUMBERS, Explored, place_in_class
 
-ACCURACY, BALANCED, R2 = "accuracy", "balanced accuracy", "R²"
+ACCURACY: str = "accuracy"
+BALANCED: str = "balanced accuracy"
+R2: str = "R²"
 # The scores that may decide, with the targets that have them.
 SCORINGS = {"auto": None, "accuracy": CLASSES, "balanced_accuracy": CLASSES, "r2": NUMBERS}
 # Folds are repeated with new divisions as long as the training sets have no more rows than this

@@ -59,10 +59,11 @@ class Pointer:
             x, y = plane.points[at]
             nearest = nearest_rows(space, at)
             about = {"row": int(data.rows[at]), "index": int(at), "label": label_of(data, at)}
-            # The first columns of the row as it was given.
+            about["values"] = []
             columns = None if data.image_shape is not None else named_columns(data.shown)
-            names, table = ([], {at: []}) if columns is None else columns
-            about["values"] = [[n, as_text(v)] for n, v in zip(names[:MOST_VALUES], table[at])]
+            if columns is not None:  # the first ones of the row as it was given
+                values = zip(columns[0][:MOST_VALUES], columns[1][at])
+                about["values"] = [[name, as_text(value)] for name, value in values]
             if judged is not None:
                 about["predicted"] = _answer(judged.predicted[at], data)
                 about["wrong"] = bool(judged.wrong[at])
@@ -134,8 +135,8 @@ def about_selection(indices: np.ndarray, data: Explored) -> dict[str, Any] | Non
     found: dict[str, Any] = {"size": len(indices), "of": len(data), "indices": indices.tolist()}
     if data.codes is not None:
         counts = np.bincount(data.codes[indices], minlength=len(data.classes))
-        order = np.argsort(-counts, kind="stable")
-        found["classes"] = [[data.classes[c], int(counts[c])] for c in order if counts[c]]
+        common = np.argsort(-counts, kind="stable")
+        found["classes"] = [[data.classes[c], int(counts[c])] for c in common if counts[c]]
     elif data.target is not None:
         mean = float(np.mean(np.asarray(data.target, dtype=float)[indices]))
         found["mean"] = f"{mean:.4g}"

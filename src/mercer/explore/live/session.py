@@ -153,7 +153,8 @@ class Session:
         if metric is not self.metric:  # the same names stand for other kernels
             self._curves = Curves(self.data)
         self.kernel, self.metric = kernel, metric
-        seen, told = self.data, {"on": metric is not None}
+        seen = self.data
+        told: Update = {"on": metric is not None}
         if metric is not None:
             names = [f"direction {j}" for j in range(metric.A.shape[1])]
             seen = replace(seen, X=seen.X @ metric.A, names=names, task=None, target=None)
