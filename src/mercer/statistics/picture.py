@@ -44,19 +44,15 @@ def draw_result(result: Any, axes: Any) -> Any:
     axes[1].set_title("Columns", loc="left")
     if not shown:
         axes[1].set_axis_off()
-    if dependence:
-        _dependence(result, axes[2])
-    else:
+    if not dependence:
         _along_column(result, next(iter(columns), None), axes[2])
-    return axes
-
-
-def _dependence(result, ax):
+        return axes
     f, g = result.witness
     x, y = (samples.some_points(0, SHOWN_ROWS) for samples in (result.x, result.y))
-    ax.scatter(f(x), g(y), s=8, alpha=0.5, color=OF_X, linewidths=0)
-    ax.set(xlabel="f(x)", ylabel="g(y)")
-    ax.set_title("Functions that vary together", loc="left")
+    axes[2].scatter(f(x), g(y), s=8, alpha=0.5, color=OF_X, linewidths=0)
+    axes[2].set(xlabel="f(x)", ylabel="g(y)")
+    axes[2].set_title("Functions that vary together", loc="left")
+    return axes
 
 
 def _along_column(result, name, ax):

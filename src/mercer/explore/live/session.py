@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ... import Kernel, OnColumns, Projected, learn_kernel, parse_kernel
+from ... import Kernel, OnColumns, Projected, learn_kernel, parse_kernel, save
 from ...kernels import KERNELS
+from ..compare.model import fit_model
 from ..compare.tuning import rounded
 from ..data import Explored
 from . import readings
@@ -299,9 +300,13 @@ class Session:
     def _do_save(self, request: Request) -> Updates:
         yield from self._all_rows()
         yield {"status": f"Writing to {self.folder} …"}
+        model, report = self.folder / "model.mercer", self.folder / "report.html"
+        self.folder.mkdir(parents=True, exist_ok=True)
         space, _ = self.animation.present
-        paths = views.write_files(self.folder, self.full_kernel, self.kernels(), space, self.data)
-        yield {"saved": paths, "status": ""}
+        save(fit_model(views.model_of(self.full_kernel, space, self.data), self.data), model)
+        found = views.comparison_of(self.kernels(), self.data, max_points=views.REPORTED)
+        found.to_html(report, title="Kernels explored")
+        yield {"saved": [str(model), str(report)], "status": ""}
 
 
 def _offered_kernels(data: Explored) -> list[str]:
