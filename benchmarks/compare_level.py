@@ -20,7 +20,7 @@ import numpy as np
 from scipy.stats import beta
 
 from mercer import RBF, Linear, OnColumns, compare_kernels
-from mercer.explore.compare.statistics import paired_difference
+from mercer.explore.compare.verdict import paired_difference
 
 ROWS, COLUMNS = 200, 4
 # Distances of class means, in standard deviations, that give accuracies 0.85 and 0.80.

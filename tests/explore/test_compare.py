@@ -1,5 +1,7 @@
 """compare_kernels: its measures against their definitions, honest scores, an honest verdict."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,15 +25,11 @@ from mercer import (
     compare_kernels,
 )
 from mercer.explore.compare import measures, verdict
-from mercer.explore.compare.scores import ClassRule, ridge_on, shrinkage
-from mercer.explore.compare.statistics import (
-    degrees_of,
-    limit,
-    overlap_of,
-    paired_difference,
-    undecided,
-)
+from mercer.explore.compare.scores import predicted_classes, ridge_on, shrinkage
 from mercer.explore.compare.tuning import tunable_widths
+from mercer.explore.compare.verdict import Contest, limit, paired_difference
+from mercer.rows import Training
+from mercer.solve import Given, RidgeProblem, solve_ridge
 from oracles import ridge_without_each_row
 
 PICTURE = {"embeddings": ["kernel PCA"], "repeats": 1, "baselines": False}
@@ -124,13 +122,20 @@ def test_errors_along_the_path_are_those_of_refits(rng):
         assert_allclose(error, importance @ squares / importance.sum(), rtol=1e-6)
 
 
+def ridge_at(K, Y, alpha):
+    """Ridge with an intercept on a kernel matrix, with a penalty that is given."""
+    rule = Given(np.full(Y.shape[1], alpha))
+    problem = RidgeProblem(Training.of(Precomputed(), K), Y, rule, intercept=True)
+    return solve_ridge(problem, "direct")
+
+
 def test_predictions_are_those_of_ridge(rng):
     from sklearn.linear_model import Ridge
 
     X, Z = rng.normal(size=(40, 3)), rng.normal(size=(10, 3))
     y = X[:, 0] ** 2 + 7
-    solution = ridge_on(X @ X.T, y[:, None], alpha=0.5)
-    expected = Ridge(0.5).fit(X, y).predict(Z)
+    solution = ridge_on(X @ X.T, y[:, None])
+    expected = Ridge(solution.choice.alpha).fit(X, y).predict(Z)
     assert_allclose(solution.prediction(Z @ X.T)[:, 0], expected, rtol=1e-8)
 
 
@@ -145,11 +150,12 @@ def test_classes_are_told_by_the_discriminant(alpha, priors, iris):
     codes = np.unique(y, return_inverse=True)[1]
     kernel = RBF(0.2)
     Y = np.eye(3)[codes[a]]
-    rule = ClassRule(ridge_on(kernel(X[a]), Y, alpha=alpha), Y, balanced=priors is not None)
+    solution, K_new = ridge_at(kernel(X[a]), Y, alpha), kernel(X[b], X[a])
+    found = predicted_classes(solution, Y, K_new, balanced=priors is not None)
     model = KernelDiscriminant(
         kernel=kernel, shrinkage=shrinkage(kernel(X[a]), codes[a], alpha), priors=priors
     ).fit(X[a], codes[a])
-    assert np.array_equal(rule.predict(kernel(X[b], X[a])), model.predict(X[b]))
+    assert np.array_equal(found, model.predict(X[b]))
 
 
 def test_full_rank_kernels_do_not_choose_the_smallest_penalty():
@@ -166,7 +172,7 @@ def test_the_best_model_predicts_like_the_comparison(rng):
     comparison = compare_kernels(X, y, [RBF()], **PICTURE)
     space = comparison.spaces[0]
     K = space.kernel(X)
-    expected = ridge_on(K, y[:, None], alpha=space.alpha).prediction(K)[:, 0]
+    expected = ridge_at(K, y[:, None], space.alpha).prediction(K)[:, 0]
     assert_allclose(comparison.best_model().predict(X), expected, rtol=1e-5)
     made = {"X": X, "y": y}
     exec(comparison.code(), made)
@@ -272,10 +278,25 @@ def test_paired_difference_is_a_t_interval():
     assert paired_difference([1.0], [0.0], 0.0).within_noise  # one fold tells nothing
 
 
+class Rows(list):
+    """As many rows as numbers, with folds."""
+
+    def __init__(self, n, folds=(), groups=None):
+        super().__init__(range(n))
+        self.folds, self.groups = list(folds), groups
+
+
+def contest_of(*scores):
+    """Kernels with these scores, on four fifths of 100 rows."""
+    spaces = [SimpleNamespace(is_kernel=True, folds=s, score=s.mean()) for s in scores]
+    n = np.arange(100)
+    return Contest(spaces, [], Rows(100, [(n[:80], n[80:]), (n[20:], n[:20])]))
+
+
 def test_overlap_is_that_of_training_sets():
     n = np.arange(10)
-    assert overlap_of([(n[:8], n[8:]), (n[2:], n[:2])]) == 0.25
-    assert overlap_of([(n[:3], n[3:]), (n[3:6], n[6:])]) == 0.0
+    assert Contest([], [], Rows(10, [(n[:8], n[8:]), (n[2:], n[:2])])).overlap == 0.25
+    assert Contest([], [], Rows(10, [(n[:3], n[3:]), (n[3:6], n[6:])])).overlap == 0.0
 
 
 @pytest.mark.parametrize(
@@ -369,8 +390,10 @@ def test_a_group_has_no_better_score_outside_than_inside():
     noisy, steady = best - 0.05 + rng.normal(0, 0.2, 10), best - 0.02 + rng.normal(0, 0.001, 10)
     # steady is clearly worse than best, noisy is not, and noisy has the lower score
     noisy += steady.mean() - 0.01 - noisy.mean()
-    assert undecided([best, steady, noisy], 0.25, 3) == 3
-    assert undecided([best, best - 0.2 + rng.normal(0, 0.001, 10)], 0.25, 2) == 1
+    contest = contest_of(best, steady, noisy)
+    assert contest.beats(*contest.valid[:2])
+    assert len(contest.group) == 3
+    assert len(contest_of(best, best - 0.2 + rng.normal(0, 0.001, 10)).group) == 1
 
 
 def test_more_models_need_larger_differences():
@@ -720,8 +743,8 @@ def test_few_rows_have_few_degrees_of_freedom(rng):
     whole, few = paired_difference(a, b, 0.25), paired_difference(a, b, 0.25, most=7)
     assert few.mean == whole.mean
     assert few.margin == pytest.approx(whole.margin * 2.3646 / 2.0452, rel=1e-4)
-    assert degrees_of(30) == 7
-    assert degrees_of(30, groups=np.repeat(np.arange(6), 5)) == 5
+    assert Contest([], [], Rows(30)).degrees == 7
+    assert Contest([], [], Rows(30, groups=np.repeat(np.arange(6), 5))).degrees == 5
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass")

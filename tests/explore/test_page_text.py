@@ -75,7 +75,8 @@ def test_five_thousand_images_stay_small():
         baselines=False,
     )
     # The page's size depends on numbers of points, not on where they lie.
-    few.target, few.held_out = y, np.arange(5000) % 2 == 0
+    few.target = few.data.target = y
+    few.held_out = np.arange(5000) % 2 == 0
     few.rows = few.data.rows = np.arange(5000)
     few.data.shown, few.data.image_shape = X, (28, 28)
     for space in few.spaces:

@@ -87,7 +87,7 @@ def test_the_difference_without_some_rows(rng):
     X, Y = rng.normal(size=(9, 2)), rng.normal(size=(7, 2)) + 1
     sums = UnitSums(np.vstack([X[:5], X[5:].sum(axis=0)]), np.vstack([Y, np.zeros(2)]), 9, 7)
     assert_allclose(sums.difference(), X.mean(axis=0) - Y.mean(axis=0))
-    without = sums.difference_without(X[:2], Y[3:])
+    without = sums.difference(X[:2], Y[3:])
     assert_allclose(without, X[2:].mean(axis=0) - Y[:3].mean(axis=0))
 
 

@@ -27,38 +27,26 @@ HOLDS = {CLASSES: "classes", NUMBERS: "numbers"}
 
 @dataclass
 class Explored:
-    """Rows of a data set, ready for kernels.
+    """Rows of a data set, ready for kernels."""
 
-    Attributes
-    ----------
-    X : rows as kernels see them, encoded where that was needed; a square part of a Gram matrix
-    task : "classification", "regression" or None without a target
-    target : classes or numbers, one per row; None without
-    targets : what ridge fits: a column of 0 and 1 for each class, or one column of numbers
-    rows : positions of the rows in the data as given
-    given : (X, y) as they came, for a model that is fitted to all of them
-    usable : positions of all rows that have a target
-    shown, image_shape : what the page shows of each row
-    names : names of the columns of X, where a page needs them
-    """
-
-    X: Any
-    task: str | None
-    target: Any
-    rows: np.ndarray
-    given: tuple[Any, Any]
-    usable: np.ndarray
+    X: Any  # rows as kernels see them, encoded if needed; a square part of a Gram matrix
+    task: str | None  # "classification", "regression" or None without a target
+    target: Any  # classes or numbers, one per row; None without
+    rows: np.ndarray  # their positions in the data as given
+    given: tuple[Any, Any]  # (X, y) as they came, for a model that is fitted to all of them
+    usable: np.ndarray  # positions of all rows that have a target
     gram: bool = False
-    shown: Any = None
+    shown: Any = None  # what the page shows of each row
     image_shape: tuple[int, int] | None = None
     encoder: BaseEstimator | None = None
     target_name: str = "target"
     notes: list[str] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)  # of the columns of X, where a page needs them
 
     def __post_init__(self) -> None:
         self.classes: list[str] = []
         self.codes: Any = None
+        # What ridge fits: a column of 0 and 1 for each class, or one column of numbers.
         self.targets: Any = None
         if self.task == CLASSES:
             classes, self.codes = np.unique(
@@ -85,10 +73,8 @@ class Explored:
         max_points: int = 20_000,
         random_state: int = 0,
     ) -> Self:
-        """Checked, drawn at random where there are more rows than max_points, and encoded.
-
-        There is a note on every row that is left out.
-        """
+        """Checked, drawn at random where there are more rows than max_points, and encoded. There is
+        a note on every row that is left out."""
         X, y = pts.collected(X), pts.collected(y)
         given, y, _ = read_whole("the comparison", X, y, None, needs_y=False)
         if target_name is None:
@@ -107,7 +93,13 @@ class Explored:
             raise ValueError(
                 f"{n} sample(s) are too few to compare kernels on; at least 4 are needed."
             )
-        gram = _all_gram(kernels)
+        on_data = {name: kernel.layout.on_data for name, kernel in kernels.items()}
+        gram = not any(on_data.values())
+        if not gram and not all(on_data.values()):
+            raise ValueError(
+                f"{next(n for n in on_data if not on_data[n])} takes a Gram matrix and "
+                f"{next(n for n in on_data if on_data[n])} takes data: they cannot share one X."
+            )
         if gram:
             X = np.asarray(next(iter(kernels.values())).points(X), dtype=float)
             if X.ndim != 2 or X.shape[0] != X.shape[1]:
@@ -185,8 +177,12 @@ class Explored:
     def encode(self, kernels: Mapping[str, Kernel], encoder: Any) -> None:
         """Fit the encoder, where one is needed, and replace the rows by numbers."""
         if isinstance(encoder, str) and encoder == "auto":
+            encoder = None
             on_vectors = all(kernel.kind in ("vectors", "any") for kernel in kernels.values())
-            encoder = TableEncoder() if on_vectors and _needs_encoding(self.X) else None
+            if on_vectors and pts.is_frame(self.X):
+                values = self.X.to_numpy()
+                plain = values.dtype.kind in "fiub" and np.isfinite(values.astype(float)).all()
+                encoder = None if plain else TableEncoder()
         if encoder is None:
             return
         if not hasattr(encoder, "fit_transform") or isinstance(encoder, type):
@@ -234,11 +230,6 @@ class Explored:
         return kernel.bind_points(self.X, self.names if self.vectors else None)
 
 
-def _class_codes(y: np.ndarray) -> np.ndarray:
-    """Classes as integers from 0."""
-    return np.unique(y.astype(str), return_inverse=True)[1]
-
-
 def place_in_class(codes: np.ndarray) -> np.ndarray:
     """For each row the number of rows of its class that come before it."""
     place = np.empty(len(codes), dtype=int)
@@ -246,23 +237,6 @@ def place_in_class(codes: np.ndarray) -> np.ndarray:
         [np.arange(size) for size in np.bincount(codes)]
     )
     return place
-
-
-def _all_gram(kernels):
-    gram = {name: not kernel.layout.on_data for name, kernel in kernels.items()}
-    if any(gram.values()) and not all(gram.values()):
-        raise ValueError(
-            f"{next(n for n in gram if gram[n])} takes a Gram matrix and "
-            f"{next(n for n in gram if not gram[n])} takes data: they cannot share one X."
-        )
-    return all(gram.values())
-
-
-def _needs_encoding(X):
-    if not pts.is_frame(X):
-        return False
-    values = X.to_numpy()
-    return values.dtype.kind not in "fiub" or not np.isfinite(values.astype(float)).all()
 
 
 def _target(y, n, task, notes):
@@ -312,7 +286,7 @@ def _usable(y, task, notes):
     if not known.all():
         notes.append(f"{(~known).sum()} rows without a target were left out.")
     if task == CLASSES:
-        codes = _class_codes(y[known])
+        codes = np.unique(y[known].astype(str), return_inverse=True)[1]
         alone = np.bincount(codes)[codes] < 2
         if alone.any():
             names = listed(sorted(set(map(str, y[known][alone]))))
@@ -332,5 +306,6 @@ def _drawn(rows, classes, size, random_state):
         return np.sort(rng.choice(rows, size, replace=False))
     order = rng.permutation(len(rows))
     # The first two of every class come first.
-    later = place_in_class(_class_codes(classes[rows][order])) >= 2
+    codes = np.unique(classes[rows][order].astype(str), return_inverse=True)[1]
+    later = place_in_class(codes) >= 2
     return np.sort(rows[order[np.argsort(later, kind="stable")[:size]]])

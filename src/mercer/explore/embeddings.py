@@ -8,7 +8,6 @@ which orthonormal basis it gets.
 
 import importlib.util
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -63,29 +62,19 @@ def embed(
     Phi, Phi_new = np.split(everyone, [len(Phi)])
     if name == TSNE:
         return _tsne(Phi, Phi_new, random_state)
-    scores = _components(Phi)(everyone)
-    if name == DISCRIMINANT and codes is not None:
-        # Two classes have one axis; kernel PCA gives the other.
-        axes = _axes(Phi, codes)(everyone)
-        scores = np.column_stack([axes, scores])
-    return scores[:, :2]
-
-
-def _components(Phi):
-    """A function giving scores on the two leading components."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a flat space has columns of zeros, and may be looked at
-        return KernelPCA(2, kernel="linear", random_state=0).fit(Phi).transform
-
-
-def _axes(Phi: np.ndarray, codes: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """A function giving scores on Fisher's axes; on the leading components where there are none:
-    classes without any spread, or one class alone."""
-    classes, places = np.unique(codes, return_inverse=True)
-    means = np.stack([Phi[codes == c].mean(axis=0) for c in classes])
-    if len(classes) == 1 or np.array_equal(Phi, means[places]):
-        return _components(Phi)
-    return KernelDiscriminant(min(2, codes.max()), kernel="linear").fit(Phi, codes).transform
+        components = KernelPCA(2, kernel="linear", random_state=0).fit(Phi)
+    scores = components.transform(everyone)
+    if name == DISCRIMINANT and codes is not None:
+        classes, places = np.unique(codes, return_inverse=True)
+        means = np.stack([Phi[codes == c].mean(axis=0) for c in classes])
+        # Of classes without any spread, or of one class alone, the leading components are shown.
+        if len(classes) > 1 and not np.array_equal(Phi, means[places]):
+            fisher = KernelDiscriminant(min(2, codes.max()), kernel="linear").fit(Phi, codes)
+            # Two classes have one axis; kernel PCA gives the other.
+            scores = np.column_stack([fisher.transform(everyone), scores])
+    return scores[:, :2]
 
 
 def _tsne(Phi, Phi_new, random_state):

@@ -45,7 +45,14 @@ def _pulled_in(points: Any, centre: bool = False) -> Any:
     if not is_matrix(points) or getattr(points.dtype, "kind", "f") == "O":
         return points
     X = as_numpy(points)
-    middle, deviation = _bulk(X)
+    middle = np.median(X, axis=0)
+    apart = np.abs(X - middle)
+    share = (apart > 0).mean(axis=0)
+    # The median deviation of the values that deviate.
+    deviation = np.array([np.median(a[a > 0]) if s else 0.0 for a, s in zip(apart.T, share)])
+    common = share >= RARE
+    if common.any():  # an error code in an otherwise constant column is no measure
+        deviation = np.where(common, deviation, np.minimum(deviation, deviation[common].max()))
     inner = np.clip(X - middle, -REACH * deviation, REACH * deviation)
     return inner if centre else inner + middle
 
@@ -58,15 +65,3 @@ def column_units(X: np.ndarray, encoder: TableEncoder) -> np.ndarray:
     units = np.divide(inner, whole, out=np.ones_like(whole), where=(inner > 0) & (inner < whole))
     units[encoder.text_outputs_] = 1.0
     return units
-
-
-def _bulk(X):
-    """Median of each column, and the median deviation from it of the values that deviate."""
-    middle = np.median(X, axis=0)
-    apart = np.abs(X - middle)
-    share = (apart > 0).mean(axis=0)
-    deviation = np.array([np.median(a[a > 0]) if s else 0.0 for a, s in zip(apart.T, share)])
-    common = share >= RARE
-    if common.any():  # an error code in an otherwise constant column is no measure
-        deviation = np.where(common, deviation, np.minimum(deviation, deviation[common].max()))
-    return middle, deviation

@@ -16,10 +16,10 @@ from ..kernels import points as pts
 from ..rows import lazily, read_sample, refuse_stream, rows_at, validated_points
 from .bulk import column_units
 from .permutations import RandomUnits, UnitSums, add_rows, check_permutations, unit_size
-from .result import TestResult
+from .result import TestResult, TwoSampleResult
 from .samples import CHUNK_VALUES, Samples
 from .spaces import POOL, Spaces, generator
-from .two_sample import check_enough, check_spread, compare_sums
+from .two_sample import check_enough, check_spread
 
 
 class DriftDetector(KernelEstimator):
@@ -133,7 +133,7 @@ class DriftDetector(KernelEstimator):
         check_spread(points)
         spaces, Phi = Spaces.fit(points, n, self.kernel, self.scales, rng)
         self.maps_, self.scales_ = spaces.maps, spaces.scales
-        self.center_ = Phi[:, self._own_part(spaces)].mean(axis=0)
+        self.center_ = Phi[:, spaces.parts[spaces.own]].mean(axis=0)
         self.reference_ = chosen.to_numpy(dtype=object) if pts.is_frame(chosen) else points
         self.columns_ = samples.columns
         self.n_reference_ = n - len(aside)
@@ -161,7 +161,7 @@ class DriftDetector(KernelEstimator):
             for sums, unit in zip(self.sums_, units):
                 add_rows(sums, unit, Phi)
             drawn = np.flatnonzero(units[0] < divisions[0].count)
-            typical.append(self._typicality(points, Phi[:, self._own_part(spaces)])[drawn])
+            typical.append(self._typicality(points, Phi[:, spaces.parts[spaces.own]])[drawn])
         scores = np.sort(np.concatenate(typical))
         # A new row is below the j-th smallest of n with probability j / (n + 1): at most `level`.
         j = int(self.level * (len(scores) + 1) * (1 + 1e-12))
@@ -178,35 +178,27 @@ class DriftDetector(KernelEstimator):
         """Test a batch of rows against the reference."""
         check_is_fitted(self)
         rng = generator(self.random_state)
-        samples = self._samples(X)
-        batch = samples.all[1]
-        n = batch.rows.n
+        kernel, aside = self.maps_[0].kernel_, self.reference_
+        if self.columns_ is not None:
+            import pandas as pd
+
+            aside = pd.DataFrame(aside, columns=self.columns_).infer_objects()
+        reference = read_sample(aside, kernel, "X")
+        batch = read_sample(X, kernel, "Y", self, new=False)
+        samples, n = Samples(kernel, reference, batch, encode=False), batch.rows.n
+        samples.encoder, samples.units = self.encoder_, self.units_
         check_enough(self.n_reference_, n, self.level)
         spaces = Spaces(self.maps_, self.scales_)
         size = min(unit_size(min(self.n_reference_, n)), 1 << (len(self.sums_) - 1))
         blocks = spaces.of_sample(batch, samples)
         y = RandomUnits(n, size, rng).sums(blocks, spaces.width)
         sums = UnitSums(self.sums_[size.bit_length() - 1], y, self.n_reference_, n)
-        return compare_sums(
-            sums, spaces, samples, self.n_permutations, self.level, rng, x_apart=True
-        )
+        options = self.n_permutations, self.level, rng
+        return TwoSampleResult(sums, spaces, samples, *options, x_apart=True)
 
     def p_value(self, X: Input) -> float:
         """The p-value of a batch: small where it has drifted."""
         return self.test(X).p_value
-
-    def _samples(self, X):
-        """The rows set aside and a batch."""
-        kernel = self.maps_[0].kernel_
-        reference: Any = self.reference_
-        if self.columns_ is not None:
-            import pandas as pd
-
-            reference = pd.DataFrame(reference, columns=self.columns_).infer_objects()
-        aside = read_sample(reference, kernel, "X")
-        samples = Samples(kernel, aside, read_sample(X, kernel, "Y", self, new=False), encode=False)
-        samples.encoder, samples.units = self.encoder_, self.units_
-        return samples
 
     # --- rows -----------------------------------------------------------------------------------
 
@@ -215,13 +207,21 @@ class DriftDetector(KernelEstimator):
         """How typical each row is of the reference: minus its squared distance in feature space
         from the mean of the reference."""
         check_is_fitted(self)
-        points = self._points(X)
+        refuse_stream(X)
+        if self.encoder_ is not None:
+            validate_data(self, X, skip_check_array=True, reset=False)
+            points = self.encoder_.transform(X) / self.units_
+        else:
+            rows: Any = X
+            if pts.is_frame(X) and self.columns_ is None:
+                rows = rows.to_numpy()
+            points = validated_points(self, rows, self.maps_[0].kernel_, reset=False)
         return self._typicality(points, as_numpy(self.row_map_.transform(points)))
 
     @property
     def row_map_(self) -> KernelMap:
         """The map at the kernel's own scale, in which single rows are judged."""
-        return self.maps_[self._own_scale(self.scales_)]
+        return self.maps_[Spaces(self.maps_, self.scales_).own]
 
     @lazily
     def decision_function(self, X: ArrayLike) -> np.ndarray:
@@ -246,23 +246,6 @@ class DriftDetector(KernelEstimator):
             )
         return np.where(self.decision_function(X) < 0, -1, 1)
 
-    def _points(self, X):
-        refuse_stream(X)
-        if self.encoder_ is not None:
-            validate_data(self, X, skip_check_array=True, reset=False)
-            return self.encoder_.transform(X) / self.units_
-        if pts.is_frame(X) and self.columns_ is None:
-            X = X.to_numpy()
-        return validated_points(self, X, self.maps_[0].kernel_, reset=False)
-
     def _typicality(self, points, Phi):
         length = as_numpy(self.row_map_.kernel_.diag(points))
         return 2 * Phi @ self.center_ - length - self.center_ @ self.center_
-
-    @staticmethod
-    def _own_scale(scales):
-        """The scale nearest to the kernel's own."""
-        return int(np.abs(np.log(scales)).argmin())
-
-    def _own_part(self, spaces):
-        return spaces.parts[self._own_scale(spaces.scales)]

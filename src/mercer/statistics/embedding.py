@@ -67,7 +67,7 @@ def mean_embedding(
     """
     samples = Samples.read(kernel_of(kernel), encode=False, X=X)
     kernel_map = _fitted_map(samples, kernel, random_state)
-    return kernel_map.function(_mean_row(samples.all[0], samples, kernel_map))
+    return kernel_map.function(_means(samples.all[0], samples, kernel_map, certified=False)[0])
 
 
 def distance_between(
@@ -109,10 +109,7 @@ def distance_between(
     """
     samples = Samples.read(kernel_of(kernel), encode=False, X=X, Y=Y)
     kernel_map = _fitted_map(samples, kernel, random_state)
-    (mean_x, radius_x), (mean_y, radius_y) = (
-        (_mean_row(s, samples, kernel_map), _mean_radius(s, samples, kernel_map))
-        for s in samples.all
-    )
+    (mean_x, radius_x), (mean_y, radius_y) = (_means(s, samples, kernel_map) for s in samples.all)
     squared = float(((mean_x - mean_y) ** 2).sum())
     # The certificate bounds the error of k(x, z) by R(x) R(z), with R^2 its bound at (x, x), up to
     # rounding of the bound itself. MMD^2 is a sum over pairs with weights of total 2 x 2.
@@ -129,19 +126,15 @@ def _fitted_map(samples: Samples, kernel: Any, random_state: Any) -> KernelMap:
     return kernel_map.set_params(center=False).set_output(transform="default").fit(pool)
 
 
-def _mean_row(sample: Training, samples: Samples, kernel_map: KernelMap) -> np.ndarray:
-    """The mean of the coordinates."""
-    total = np.zeros(kernel_map.get_feature_names_out().shape[0])
+def _means(
+    sample: Training, samples: Samples, kernel_map: KernelMap, *, certified: bool = True
+) -> tuple[np.ndarray, float]:
+    """The mean of the coordinates, and (`certified`) that of R(x), with R^2 the certificate's bound
+    of the error at (x, x)."""
+    coordinates, radius = np.zeros(kernel_map.get_feature_names_out().shape[0]), 0.0
     for points in samples.blocks(sample):
-        total += as_numpy(kernel_map.transform(points)).sum(axis=0)
-    return total / sample.rows.n
-
-
-def _mean_radius(sample: Training, samples: Samples, kernel_map: KernelMap) -> float:
-    """The mean of R(x), with R^2 the certificate's bound of the error at (x, x)."""
-    total = 0.0
-    for points in samples.blocks(sample):
-        for start in range(0, pts.n_points(points), CERTIFIED_ROWS):
+        coordinates += as_numpy(kernel_map.transform(points)).sum(axis=0)
+        for start in range(0, pts.n_points(points) if certified else 0, CERTIFIED_ROWS):
             rows = rows_at(points, slice(start, start + CERTIFIED_ROWS))
-            total += float(np.sqrt(np.diagonal(as_numpy(kernel_map.error_bound(rows)))).sum())
-    return total / sample.rows.n
+            radius += float(np.sqrt(np.diagonal(as_numpy(kernel_map.error_bound(rows)))).sum())
+    return coordinates / sample.rows.n, radius / sample.rows.n

@@ -1,6 +1,5 @@
 """independence_test: does Y depend on X? HSIC with permutations."""
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,12 +10,11 @@ from .. import Kernel, KernelMap, RKHSFunction
 from ..engine import as_numpy, check_at_least, tiles, using
 from ..estimators import kernel_of
 from ..kernels import Input
-from .permutations import check_permutations, judge
-from .result import SHOWN_ROWS, TestResult, require_columns
+from .permutations import check_permutations
+from .result import SHOWN_ROWS, TestResult, column_shares, require_columns
 from .samples import Samples
 from .spaces import USUAL, Spaces, generator, pool_size, usual_map
 from .two_sample import check_spread
-from .witness import shares_of
 
 # Multiplications that all permutations at all scales may take.
 WORK = 2e11
@@ -83,10 +81,19 @@ def independence_test(
     rng = generator(random_state)
     kernel_y = kernel if kernel_y is None else kernel_y
     x, y = Samples.read(kernel_of(kernel), X=X), Samples.read(kernel_of(kernel_y), Y=Y)
-    n = _common_length(x, y)
-    rank = int(
-        np.clip((WORK / (2 * n * n_permutations * len(USUAL))) ** 0.5, LEAST_RANK, MOST_RANK)
-    )
+    if not (x.all[0].is_held and y.all[0].is_held):
+        raise TypeError(
+            "independence_test exchanges the rows of Y, so X and Y must be held in memory: take a "
+            "sample of the stream or collection (X.compute(), or the first chunks)."
+        )
+    if x.n != y.n:
+        raise ValueError(f"X has {x.n} rows and Y has {y.n}: row i of X must belong to row i of Y.")
+    if x.n < 6:
+        raise ValueError(
+            f"X and Y have {x.n} rows: at least 6 are needed to tell dependence from chance."
+        )
+    rank = (WORK / (2 * x.n * n_permutations * len(USUAL))) ** 0.5
+    rank = int(np.clip(rank, LEAST_RANK, MOST_RANK))
     (of_x, Phi), (of_y, Psi) = (
         _coordinates(samples, given, scales, rank, rng)
         for samples, given in ((x, kernel), (y, kernel_y))
@@ -99,23 +106,7 @@ def independence_test(
     )
     used = max(of_x.scales, of_y.scales, key=len)
     squared = _permuted(Phi, Psi, n_permutations, rng, verbose)
-    verdict = judge(squared, level, used)
-    return IndependenceResult(verdict, squared, level, used, x, y, (maps_x, maps_y), (Phi, Psi))
-
-
-def _common_length(x: Samples, y: Samples) -> int:
-    if not (x.all[0].is_held and y.all[0].is_held):
-        raise TypeError(
-            "independence_test exchanges the rows of Y, so X and Y must be held in memory: take a "
-            "sample of the stream or collection (X.compute(), or the first chunks)."
-        )
-    if x.n != y.n:
-        raise ValueError(f"X has {x.n} rows and Y has {y.n}: row i of X must belong to row i of Y.")
-    if x.n < 6:
-        raise ValueError(
-            f"X and Y have {x.n} rows: at least 6 are needed to tell dependence from chance."
-        )
-    return x.n
+    return IndependenceResult(squared, level, used, x, y, (maps_x, maps_y), (Phi, Psi))
 
 
 def _coordinates(samples, given, scales, rank, rng):
@@ -150,12 +141,12 @@ def _permuted(Phi, Psi, n_permutations, rng, verbose):
 class IndependenceResult(TestResult):
     """The result of an independence test."""
 
-    def __init__(self, verdict, squared, level, scales, x, y, maps, coordinates):
-        super().__init__(verdict, squared, level, scales, [m.kernel_ for m in maps[0]])
+    def __init__(self, squared, level, scales, x, y, maps, coordinates):
+        super().__init__(squared, level, scales, [m.kernel_ for m in maps[0]])
         self.x, self.y, self.n = x, y, x.n
-        self.kernel_map_x, self.kernel_map_y = (of[verdict.chosen] for of in maps)
+        self.kernel_map_x, self.kernel_map_y = (of[self.chosen] for of in maps)
         self.kernel_y = self.kernel_map_y.kernel_
-        self._Phi, self._Psi = (of[verdict.chosen] for of in coordinates)
+        self._Phi, self._Psi = (of[self.chosen] for of in coordinates)
 
     @property
     def headline(self) -> str:
@@ -203,15 +194,14 @@ class IndependenceResult(TestResult):
             require_columns(points)
             sides.append((samples, function, as_numpy(points)))
         values = [function(points) for _, function, points in sides]
-        gap = float(np.mean(values[0] * values[1]))
         shares: dict[str, float] = {}
         for (samples, function, points), other in zip(sides, values[::-1]):
-            lost = {}
-            for name, js in samples.column_groups(points.shape[1]).items():
-                changed = points.copy()
-                changed[:, js] = points[rng.permutation(len(points))][:, js]
-                lost[name] = gap - float(np.mean(function(changed) * other))
-            named = shares_of(lost)
+
+            def covariance(rows: np.ndarray, f: Any = function, g: np.ndarray = other) -> float:
+                return float(np.mean(f(rows) * g))
+
+            groups = samples.column_groups(points.shape[1])
+            named = column_shares([(points, covariance)], groups, rng)
             letter = samples.all[0].name
             shares |= {(f"{letter}: {k}" if k in shares else k): v for k, v in named.items()}
         return shares
@@ -226,9 +216,3 @@ class IndependenceResult(TestResult):
         )
         most = np.argsort(-strength, kind="stable")[:k]
         return x.rows.take(most), y.rows.take(most)
-
-    def plot(self, axes: Sequence[Any] | np.ndarray | None = None) -> Sequence[Any] | np.ndarray:
-        """Draw the permutations, the columns, and g(y) against f(x)."""
-        from .picture import draw_dependence
-
-        return draw_dependence(self, axes)

@@ -9,9 +9,9 @@ the permuted statistic gains a share 1 / (number of units) of the true differenc
 left over keep their label.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -75,16 +75,8 @@ def add_rows(sums: np.ndarray, units: np.ndarray, Phi: np.ndarray) -> None:
     sums += member @ Phi
 
 
-def _random_labels(count_x: int, count_y: int, n_permutations: int, rng) -> Iterator[np.ndarray]:
-    """Blocks of rows, each with ones at the units that have label Y; the true labels come first."""
-    total = count_x + count_y
-    true = np.zeros((1, total))
-    true[0, count_x:] = 1.0
-    yield true
-    for start in range(0, n_permutations, BLOCK):
-        rows = min(BLOCK, n_permutations - start)
-        labels = np.tile(true, (rows, 1))
-        yield rng.permuted(labels, axis=1)
+# Coordinates of no rows, of any width.
+NO_ROWS = np.zeros((0, 1))
 
 
 @dataclass(frozen=True)
@@ -96,12 +88,8 @@ class UnitSums:
     n_x: int
     n_y: int
 
-    def difference(self) -> np.ndarray:
-        """mean phi(x) - mean phi(y)."""
-        return self.x.sum(axis=0) / self.n_x - self.y.sum(axis=0) / self.n_y
-
-    def difference_without(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """The same without some rows, given by their coordinates."""
+    def difference(self, x: np.ndarray = NO_ROWS, y: np.ndarray = NO_ROWS) -> np.ndarray:
+        """mean phi(x) - mean phi(y), without some rows, given by their coordinates."""
         mean_x = (self.x.sum(axis=0) - x.sum(axis=0)) / (self.n_x - len(x))
         return mean_x - (self.y.sum(axis=0) - y.sum(axis=0)) / (self.n_y - len(y))
 
@@ -112,8 +100,12 @@ class UnitSums:
         every part of the columns (one per length scale)."""
         units = np.concatenate([self.x[:-1], self.y[:-1]])
         total = self.x.sum(axis=0) + self.y.sum(axis=0)
+        true = np.zeros((1, len(units)))  # one at each unit that has label Y
+        true[0, len(self.x) - 1 :] = 1.0
         squared = []
-        for labels in _random_labels(len(self.x) - 1, len(self.y) - 1, n_permutations, rng):
+        for start in range(-BLOCK, n_permutations, BLOCK):
+            labels = np.tile(true, (min(BLOCK, n_permutations - start), 1))
+            labels = true if start < 0 else rng.permuted(labels, axis=1)
             mean_y = (labels @ units + self.y[-1]) / self.n_y
             # mean_x = (total - n_y mean_y) / n_x, so one product gives both means.
             delta = total / self.n_x - mean_y * (1 + self.n_y / self.n_x)
@@ -121,8 +113,7 @@ class UnitSums:
         return np.concatenate(squared)
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The result of permutations of a statistic taken at several scales."""
 
     statistic: float
@@ -157,11 +148,9 @@ def judge(squared: np.ndarray, level: float, scales: tuple[float, ...]) -> Verdi
 
 
 def _externally_standardised(v: np.ndarray) -> np.ndarray:
-    """Every value in standard deviations of all others in its column, from their mean.
-
-    A monotone function of the usual standardisation: no value is held back by having been part of
-    the spread it is measured with.
-    """
+    """Every value in standard deviations of all others in its column, from their mean. A monotone
+    function of the usual standardisation: no value is held back by having been part of the spread
+    it is measured with."""
     m = len(v)
     deviation = v - v.mean(axis=0)
     total = (deviation**2).sum(axis=0)

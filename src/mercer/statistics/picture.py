@@ -10,38 +10,9 @@ MOST_BARS = 12
 SHOWN_ROWS = 2000
 
 
-def draw_two_samples(result: Any, axes: Any) -> Any:
-    """Permutations, columns, and the witness along the leading column."""
-    axes, columns = _begun(result, axes, "difference")
-    _along_column(result, next(iter(columns), None), axes[2])
-    return axes
-
-
-def draw_dependence(result: Any, axes: Any) -> Any:
-    """Permutations, columns, and the functions of X and Y that vary together most."""
-    axes, _ = _begun(result, axes, "dependence")
-    f, g = result.witness
-    x, y = (samples.some_points(0, SHOWN_ROWS) for samples in (result.x, result.y))
-    axes[2].scatter(f(x), g(y), s=8, alpha=0.5, color=OF_X, linewidths=0)
-    axes[2].set_xlabel("f(x)")
-    axes[2].set_ylabel("g(y)")
-    axes[2].set_title("Functions that vary together", loc="left")
-    return axes
-
-
-def _begun(result, axes, what):
-    """Three axes, the first two drawn, and the shares of the columns."""
-    axes = _axes(axes)
-    _permutations(result, axes[0])
-    try:
-        columns = result.columns
-    except ValueError:  # objects have no columns
-        columns = {}
-    _columns(columns, axes[1], what)
-    return axes, columns
-
-
-def _axes(axes):
+def draw_result(result: Any, axes: Any) -> Any:
+    """Permutations and columns; and the witness along the leading column, or the functions of X and
+    Y that vary together most."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -52,29 +23,36 @@ def _axes(axes):
     if len(axes) != 3 or not all(hasattr(ax, "scatter") for ax in axes):
         raise ValueError(f"axes must be three matplotlib axes or None, got {len(axes)} things.")
     for ax in axes:
-        for side in ("top", "right"):
-            ax.spines[side].set_visible(False)
+        ax.spines[["top", "right"]].set_visible(False)
         ax.tick_params(colors="#6a6a6a", labelsize="small")
-    return axes
-
-
-def _permutations(result, ax):
+    ax = axes[0]
     ax.hist(result.permuted, bins=40, color=QUIET, alpha=0.7, label="permuted labels")
     ax.axvline(result.threshold, color="#737373", linestyle=":", label=f"level {result.level:g}")
     ax.axvline(result.statistic, color=OF_Y, linewidth=2, label="these samples")
-    ax.set_xlabel("statistic")
-    ax.set_yticks([])
+    ax.set(xlabel="statistic", yticks=[])
     ax.set_title(f"p = {result.p_value:.2g}", loc="left")
     ax.legend(fontsize="small", frameon=False)
-
-
-def _columns(columns, ax, of):
+    try:
+        columns = result.columns
+    except ValueError:  # objects have no columns
+        columns = {}
     shown = list(columns.items())[:MOST_BARS][::-1]
-    ax.barh([_plain(name) for name, _ in shown], [100 * share for _, share in shown], color=OF_X)
-    ax.set_xlabel(f"share of the {of}, %")
-    ax.set_title("Columns", loc="left")
+    names, shares = [_plain(name) for name, _ in shown], [100 * share for _, share in shown]
+    axes[1].barh(names, shares, color=OF_X)
+    dependence = isinstance(result.witness, tuple)
+    axes[1].set_xlabel(f"share of the {'dependence' if dependence else 'difference'}, %")
+    axes[1].set_title("Columns", loc="left")
     if not shown:
-        ax.set_axis_off()
+        axes[1].set_axis_off()
+    if not dependence:
+        _along_column(result, next(iter(columns), None), axes[2])
+        return axes
+    f, g = result.witness
+    x, y = (samples.some_points(0, SHOWN_ROWS) for samples in (result.x, result.y))
+    axes[2].scatter(f(x), g(y), s=8, alpha=0.5, color=OF_X, linewidths=0)
+    axes[2].set(xlabel="f(x)", ylabel="g(y)")
+    axes[2].set_title("Functions that vary together", loc="left")
+    return axes
 
 
 def _along_column(result, name, ax):
@@ -85,22 +63,16 @@ def _along_column(result, name, ax):
     group = None if name is None else result.samples.column_groups(x.shape[1])[name]
     if group is None or len(group) > 1:
         # No single axis: the values of the witness themselves.
-        ax.hist(
-            [values[: len(x)], values[len(x) :]],
-            bins=30,
-            density=True,
-            color=[OF_X, OF_Y],
-            label=["X", "Y"],
-        )
+        both_values = [values[: len(x)], values[len(x) :]]
+        ax.hist(both_values, bins=30, density=True, color=[OF_X, OF_Y], label=["X", "Y"])
         ax.set_xlabel("witness: X has more on the right, Y on the left")
     else:
         column = both[:, group[0]]
         low, high = np.quantile(column, [0.005, 0.995])
         bins = np.linspace(low, high, 31)
         for rows, colour, label in ((x, OF_X, "X"), (y, OF_Y, "Y")):
-            ax.hist(
-                rows[:, group[0]], bins=bins, density=True, alpha=0.45, color=colour, label=label
-            )
+            along = rows[:, group[0]]
+            ax.hist(along, bins=bins, density=True, alpha=0.45, color=colour, label=label)
         where = np.digitize(column, bins[1:-1])
         filled = np.unique(where)
         centres = (bins[:-1] + bins[1:])[filled] / 2
@@ -110,9 +82,8 @@ def _along_column(result, name, ax):
         other.set_ylabel("witness")
         other.tick_params(colors="#6a6a6a", labelsize="small")
         other.spines["top"].set_visible(False)
-        ax.set_xlabel(
-            _plain(name) + (" (standardised)" if result.samples.encoder is not None else "")
-        )
+        unit = "" if result.samples.encoder is None else " (standardised)"
+        ax.set_xlabel(_plain(name) + unit)
     ax.set_yticks([])
     ax.set_title("Where they differ", loc="left")
     ax.legend(fontsize="small", frameon=False)

@@ -1,7 +1,7 @@
 """TestResult: what a test found, as numbers, text, rows, columns and a picture."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from html import escape
 from typing import Any
@@ -12,15 +12,19 @@ from .. import Kernel, RKHSFunction
 from ..engine import as_numpy, check_at_least, is_matrix
 from ..kernels import html_rows, listed
 from ..kernels import points as pts
-from .permutations import UnitSums, Verdict
+from ..rows import rows_at, stacked
+from .permutations import NO_ROWS, UnitSums, judge
 from .samples import Samples
 from .spaces import Spaces
-from .witness import column_shares, extreme_rows
 
 # Columns named in the text form.
 NAMED = 5
 # Rows of each sample that columns and pictures are made from.
 SHOWN_ROWS = 2000
+# Rows at which a witness is evaluated to find the columns, in all.
+MOST_EVALUATIONS = 100_000
+FOLDS = 2
+SHUFFLES = 2
 
 
 class TestResult(ABC):
@@ -64,23 +68,13 @@ class TestResult(ABC):
     __test__ = False  # not a test case of pytest
 
     def __init__(
-        self,
-        verdict: Verdict,
-        squared: np.ndarray,
-        level: float,
-        scales: tuple[float, ...],
-        kernels: list[Kernel],
+        self, squared: np.ndarray, level: float, scales: tuple[float, ...], kernels: list[Kernel]
     ) -> None:
-        self.statistic = verdict.statistic
-        self.p_value = verdict.p_value
-        self.threshold = verdict.threshold
-        self.level = level
-        self.permuted = verdict.permuted
-        self.n_permutations = len(verdict.permuted)
-        self.chosen = verdict.chosen
-        self.scale = scales[verdict.chosen]
-        self.kernel = kernels[verdict.chosen]
-        self.distance = float(np.sqrt(squared[0, verdict.chosen]))
+        verdict = judge(squared, level, scales)
+        self.statistic, self.p_value, self.threshold, self.chosen, self.permuted = verdict
+        self.level, self.n_permutations = level, len(self.permuted)
+        self.scale, self.kernel = scales[self.chosen], kernels[self.chosen]
+        self.distance = float(np.sqrt(squared[0, self.chosen]))
         at_least = (squared >= squared[0] * (1 - 1e-9)).mean(axis=0)
         self.by_scale = [
             {"scale": s, "distance": float(np.sqrt(value)), "p_value": float(p)}
@@ -111,9 +105,24 @@ class TestResult(ABC):
     def rows(self, k: int = 5) -> tuple[Any, Any]:
         """The k most telling rows of each sample."""
 
-    @abstractmethod
     def plot(self, axes: Sequence[Any] | np.ndarray | None = None) -> Sequence[Any] | np.ndarray:
-        """Draw the result on three `axes` (None: a new figure)."""
+        """Draw the permutations, the columns, and where the difference or the dependence lies.
+
+        Two samples are shown along the leading column with the witness; for independence, g(y)
+        against f(x).
+
+        Parameters
+        ----------
+        axes : three matplotlib axes or None
+            None: a new figure.
+
+        Returns
+        -------
+        array of axes
+        """
+        from .picture import draw_result
+
+        return draw_result(self, axes)
 
     def facts(self) -> dict[str, str]:
         """Facts that the text and HTML forms list, name by name."""
@@ -147,26 +156,54 @@ def require_columns(points: Any) -> None:
         raise ValueError("columns are known for rows of numbers and for data frames only.")
 
 
+def column_shares(
+    parts: Iterable[tuple[np.ndarray, Callable[[np.ndarray], float]]],
+    groups: dict[str, list[int]],
+    rng: np.random.Generator,
+    shuffles: int = 1,
+) -> dict[str, float]:
+    """How much of a measure is lost when a column is shuffled, as shares, largest first.
+
+    `parts` are rows, each with the measure of such rows. (Gradients of a witness would count
+    columns that do not matter: it also fades along columns that are alike in both samples.)
+    """
+    lost = dict.fromkeys(groups, 0.0)
+    for rows, measure in parts:
+        whole = measure(rows)
+        for name, js in groups.items():
+            for _ in range(shuffles):
+                changed = rows.copy()
+                changed[:, js] = rows[rng.permutation(len(rows))][:, js]
+                lost[name] += whole - measure(changed)
+    positive = {name: max(0.0, value) for name, value in lost.items()}
+    total = sum(positive.values()) or 1.0
+    shares = {name: value / total for name, value in positive.items()}
+    return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+
 class TwoSampleResult(TestResult):
-    """The result of a two-sample test."""
+    """The result of a two-sample test, from sums over the rows of both samples.
+
+    With `x_apart`, the first of the samples holds other rows of X than those in the sums.
+    """
 
     def __init__(
         self,
-        verdict: Verdict,
-        squared: np.ndarray,
-        level: float,
-        spaces: Spaces,
         sums: UnitSums,
+        spaces: Spaces,
         samples: Samples,
+        n_permutations: int,
+        level: float,
+        rng: np.random.Generator,
         x_apart: bool = False,
     ):
-        kernels = [kernel_map.kernel_ for kernel_map in spaces.maps]
-        super().__init__(verdict, squared, level, spaces.scales, kernels)
+        squared = sums.permuted(spaces.parts, n_permutations, rng)
+        super().__init__(squared, level, spaces.scales, [of.kernel_ for of in spaces.maps])
         self.n_x, self.n_y = sums.n_x, sums.n_y
-        self.kernel_map = spaces.maps[verdict.chosen]
+        self.kernel_map = spaces.maps[self.chosen]
         self.samples = samples
         self._x_apart = x_apart
-        part = spaces.parts[verdict.chosen]
+        part = spaces.parts[self.chosen]
         self._sums = UnitSums(sums.x[:, part], sums.y[:, part], sums.n_x, sums.n_y)
 
     @property
@@ -208,21 +245,30 @@ class TwoSampleResult(TestResult):
         """Share of each column in the difference, largest first: how much of the gap between the
         samples, as the witness sees it, is lost when the column is exchanged between them.
 
-        Shares say which columns carry the difference, not whether it is significant.
+        Shares say which columns carry the difference, not whether it is significant. The witness
+        is made from other rows than those that show the gap.
         """
+        rng = np.random.default_rng(0)
         x, y = (self.samples.some_points(which, SHOWN_ROWS) for which in (0, 1))
         require_columns(x)
         groups = self.samples.column_groups(x.shape[1])
-        return column_shares(self._witness_without, x, y, groups, np.random.default_rng(0))
+        most = max(40, MOST_EVALUATIONS // (2 * FOLDS * len(groups)))
+        x, y = (rows[rng.permutation(len(rows))[:most]] for rows in (x, y))
+        folds = ((x[i::FOLDS], y[i::FOLDS]) for i in range(FOLDS))
+        parts = ((np.concatenate(fold), self._gap_without(*fold)) for fold in folds)
+        return column_shares(parts, groups, rng, SHUFFLES)
 
-    def _witness_without(self, x, y):
-        """The witness of all rows but these."""
-        x = x[:0] if self._x_apart else x
-        coordinates = (
-            as_numpy(self.kernel_map.transform(rows)) if len(rows) else np.zeros((0, 1))
-            for rows in (x, y)
-        )
-        return self.kernel_map.function(self._sums.difference_without(*coordinates))
+    def _gap_without(self, x, y):
+        """mean f(x) - mean f(y) of changed rows x and y, for the witness f of all other rows."""
+        of_x = NO_ROWS if self._x_apart else as_numpy(self.kernel_map.transform(x))
+        of_y = as_numpy(self.kernel_map.transform(y))
+        f = self.kernel_map.function(self._sums.difference(of_x, of_y))
+
+        def gap(rows: np.ndarray) -> float:
+            values = as_numpy(f(rows))
+            return float(values[: len(x)].mean() - values[len(x) :].mean())
+
+        return gap
 
     def rows(self, k: int = 5) -> tuple[Any, Any]:
         """The k rows of X that are most unlike Y, and the k rows of Y most unlike X.
@@ -231,22 +277,16 @@ class TwoSampleResult(TestResult):
         witness is largest in X, and smallest in Y.
         """
         check_at_least("k", k, 1)
-        of_x, _ = extreme_rows(self.witness, self.samples.all[0], self.samples, k, largest=True)
-        of_y, _ = extreme_rows(self.witness, self.samples.all[1], self.samples, k, largest=False)
-        return of_x, of_y
-
-    def plot(self, axes: Sequence[Any] | np.ndarray | None = None) -> Sequence[Any] | np.ndarray:
-        """Draw the permutations, the columns, and the witness along the leading column.
-
-        Parameters
-        ----------
-        axes : three matplotlib axes or None
-            None: a new figure.
-
-        Returns
-        -------
-        array of axes
-        """
-        from .picture import draw_two_samples
-
-        return draw_two_samples(self, axes)
+        found = []
+        for sample, sign in zip(self.samples.all, (-1, 1)):
+            kept, values = None, np.empty(0)
+            for chunk in sample.rows.blocks(8192):
+                new = sign * as_numpy(self.witness(self.samples.points(chunk))).astype(float)
+                best = np.argsort(new, kind="stable")[:k]
+                rows = rows_at(chunk, best)
+                kept = rows if kept is None else stacked(kept, rows)
+                values = np.concatenate([values, new[best]])
+                order = np.argsort(values, kind="stable")[:k]
+                kept, values = rows_at(kept, order), values[order]
+            found.append(kept)
+        return found[0], found[1]

@@ -41,12 +41,9 @@ class Samples:
         return sum(sample.rows.n for sample in self.all)
 
     def pooled(self, size: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
-        """At most `size` rows of all samples together, drawn evenly and in random order, as
-        points; and their positions, sample after sample.
-
-        Which rows they are does not depend on the labels: whatever is fitted to them leaves the
-        level of a permutation test exact.
-        """
+        """At most `size` rows of all samples together, drawn evenly and in random order, as points;
+        and their positions, sample after sample. Which rows they are does not depend on the labels:
+        whatever is fitted to them leaves the level of a permutation test exact."""
         positions = np.sort(rng.choice(self.n, min(size, self.n), replace=False))
         parts, start = [], 0
         for sample in self.all:
@@ -55,7 +52,12 @@ class Samples:
             if len(chosen):
                 parts.append(self._in_order(sample.rows.take(chosen)))
             start = stop
-        self._check_widths(parts)
+        widths = [part.shape[1] for part in parts if getattr(part, "ndim", 1) == 2]
+        if len(set(widths)) > 1:
+            raise ValueError(
+                f"X has {widths[0]} columns and Y has {widths[1]}: both samples need the same "
+                "columns."
+            )
         order = rng.permutation(len(positions))
         rows = rows_at(stacked(*parts), order)
         if self.encoded:
@@ -87,14 +89,6 @@ class Samples:
         points = self.points(rows.take(evenly(rows.n, most)))
         points = points.toarray() if hasattr(points, "toarray") else points
         return as_numpy(points) if is_matrix(points) else points
-
-    def _check_widths(self, parts):
-        widths = [part.shape[1] for part in parts if getattr(part, "ndim", 1) == 2]
-        if len(set(widths)) > 1:
-            raise ValueError(
-                f"X has {widths[0]} columns and Y has {widths[1]}: both samples need the same "
-                "columns."
-            )
 
     def points(self, rows: Any) -> Any:
         """Rows of a sample as points of the kernel."""

@@ -74,6 +74,7 @@ class Spaces:
 
     def __init__(self, maps: list[KernelMap], scales: tuple[float, ...]):
         self.maps, self.scales = maps, scales
+        self.own = int(np.abs(np.log(scales)).argmin())  # the scale nearest to the kernel's own
 
     @classmethod
     def fit(

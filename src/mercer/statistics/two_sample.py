@@ -10,7 +10,7 @@ from .. import Kernel, KernelMap
 from ..engine import is_matrix, tiles, using
 from ..estimators import kernel_of
 from ..kernels import Input
-from .permutations import RandomUnits, UnitSums, check_permutations, judge, unit_size
+from .permutations import RandomUnits, UnitSums, check_permutations, unit_size
 from .result import TestResult, TwoSampleResult
 from .samples import Samples
 from .spaces import Spaces, generator, pool_size
@@ -95,23 +95,8 @@ def two_sample_test(
             blocks = (spaces.of_sample(sample, samples, bar) for sample in samples.all)
         units = (RandomUnits(n, size, rng) for n in (n_x, n_y))
         x, y = (own.sums(rows, spaces.width) for own, rows in zip(units, blocks))
-    return compare_sums(UnitSums(x, y, n_x, n_y), spaces, samples, n_permutations, level, rng)
-
-
-def compare_sums(
-    sums: UnitSums,
-    spaces: Spaces,
-    samples: Samples,
-    n_permutations: int,
-    level: float,
-    rng: np.random.Generator,
-    x_apart: bool = False,
-) -> TestResult:
-    """The test, once the rows have been added up. With `x_apart`, the first of the samples holds
-    other rows of X than those in the sums."""
-    squared = sums.permuted(spaces.parts, n_permutations, rng)
-    verdict = judge(squared, level, spaces.scales)
-    return TwoSampleResult(verdict, squared, level, spaces, sums, samples, x_apart)
+    sums = UnitSums(x, y, n_x, n_y)
+    return TwoSampleResult(sums, spaces, samples, n_permutations, level, rng)
 
 
 def check_enough(n_x: int, n_y: int, level: float) -> None:

@@ -114,7 +114,7 @@ def test_the_first_look_is_at_some_rows_and_the_last_at_all(many):
     # Those rows stay about where the first look had them.
     assert np.abs(whole[0]["points"]["x"][rows] - first["sketch"]["x"]).max() < 0.15
     space = explored_space(RBF(0.06), many.data)
-    found = pictures.projected(PCA, space, many.data, many.animation.plane)
+    found = pictures.projected(PCA, space, many.animation.plane)
     assert_allclose(found.points, many.animation.plane.points, atol=1e-8)
 
 

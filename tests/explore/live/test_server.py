@@ -14,9 +14,8 @@ pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
 
 from mercer import RBF
 from mercer.explore import explore
-from mercer.explore.live.live_page import packed
+from mercer.explore.live.live_page import PAUSE, Worker, packed
 from mercer.explore.live.session import REST
-from mercer.explore.live.worker import PAUSE, Worker
 
 
 class _Slow:
@@ -52,7 +51,7 @@ def told():
         if update == {"busy": False}:
             quiet.set()
 
-    worker.listeners.append(listen)
+    worker.listeners.add(listen)
     yield session, worker, updates, quiet
     session.go.set()
     worker.stop()

@@ -18,7 +18,7 @@ from mercer.explore.live.knobs import knobs_of, turned
 from mercer.explore.live.row_facts import label_of, nearest_rows
 from mercer.explore.live.saved_views import MOST_KEPT
 from mercer.explore.live.session import REST, Session
-from mercer.explore.live.space import FINE, explored_space, judged
+from mercer.explore.live.space import FINE, explored_space
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_leave_one_out_of_classes_is_a_refit_without_the_row(rng):
     y[:4] = "third"
     data = Explored.of(X, y, RBF())
     space = explored_space(RBF(0.7), data)
-    found = judged(space, data)
+    found = space.judged
     F = KernelMap(RBF(0.7)).fit_transform(X)
     for i in range(30):
         rest = np.arange(30) != i
@@ -77,7 +77,7 @@ def test_leave_one_out_of_numbers_is_a_refit_without_the_row(rng):
     y = np.sin(X[:, 0]) + 3
     data = Explored.of(X, y, RBF())
     space = explored_space(RBF(0.2), data)
-    found = judged(space, data)
+    found = space.judged
     F = KernelMap(RBF(0.2)).fit_transform(X)
     for i in range(25):
         rest = np.arange(25) != i
@@ -94,11 +94,11 @@ def test_spectrum_and_components_are_those_of_the_centred_matrix(iris):
     assert_allclose(space.values[:20], values[:20], rtol=1e-8)
     assert_allclose(space.effective_dimension, values.sum() ** 2 / (values**2).sum(), rtol=1e-8)
     Z = KernelPCA(3, RBF(0.4)).fit_transform(iris.X)
-    assert_allclose(np.abs(space.scores(3)), np.abs(Z), atol=1e-8)
+    assert_allclose(np.abs(space.components[:, :3]), np.abs(Z), atol=1e-8)
     assert space.exact
     axes = space.directions[:, :3]
-    seen = space.placed(space.scores(space.rank)) @ axes
-    assert_allclose(seen, space.scores(3) + space.mean @ axes, atol=1e-8)
+    seen = space.placed(space.components) @ axes
+    assert_allclose(seen, space.components[:, :3] + space.mean @ axes, atol=1e-8)
 
 
 def test_discriminant_axes_solve_the_generalised_problem(iris):
@@ -110,7 +110,7 @@ def test_discriminant_axes_solve_the_generalised_problem(iris):
     shift = pictures.SHRINKAGE * np.trace(total) / 150
     _, axes = scipy.linalg.eigh(between, total + shift * np.eye(len(total)))
     expected = Q @ axes[:, ::-1][:, :2]
-    found = pictures.discriminant_scores(space, iris)
+    found = pictures.discriminant_scores(space)
     for j in range(2):
         assert abs(np.corrcoef(found[:, j], expected[:, j])[0, 1]) > 1 - 1e-8
 
@@ -119,13 +119,13 @@ def test_few_landmarks_say_what_they_miss(rng):
     X = rng.normal(size=(FINE + 100, 4))
     data = Explored.of(X, None, RBF())
     coarse = explored_space(RBF(0.5), data, X[:50])
-    assert coarse.rank == 50
+    assert coarse.kernel_map.rank_ == 50
     assert not coarse.exact
     F = coarse.kernel_map.transform(X)
     assert_allclose(coarse.residuals, 1 - (F**2).sum(axis=1), atol=1e-10)
     fine = explored_space(RBF(0.5), data)
     assert fine.residuals.sum() < coarse.residuals.sum()
-    assert fine.rank <= FINE
+    assert fine.kernel_map.rank_ <= FINE
 
 
 def test_what_is_not_a_kernel_is_called_so(rng):
@@ -164,7 +164,7 @@ def test_pictures_do_not_turn_or_flip(rng):
 def test_points_move_little_when_a_knob_moves_little(iris):
     last = None
     for value in np.geomspace(0.02, 0.6, 25):
-        plane = pictures.projected("kernel PCA", explored_space(RBF(value), iris), iris, last)
+        plane = pictures.projected("kernel PCA", explored_space(RBF(value), iris), last)
         if last is not None:
             assert np.abs(plane.points - last.points).max() < 0.2
         last = plane
@@ -244,7 +244,7 @@ def test_curves_are_scores_along_the_knob(session):
     data = session.data
     middle = len(values) // 2
     space = explored_space(RBF(values[middle]), data)  # 150 rows: the curve's part is all of them
-    assert_allclose(along[middle], judged(space, data).score, atol=1e-12)
+    assert_allclose(along[middle], space.judged.score, atol=1e-12)
 
 
 def test_kernels_are_typed_built_and_refused(session):
@@ -320,7 +320,7 @@ def test_neighbours_are_nearest_in_feature_space(iris):
     distances = np.sqrt(np.maximum(K[7, 7] + np.diag(K) - 2 * K[7], 0))
     distances[7] = np.inf
     found = nearest_rows(space, 7)
-    assert_allclose([d for _, d in found], np.sort(distances)[:5], rtol=1e-6, atol=1e-6)
+    assert_allclose(distances[found], np.sort(distances)[:5], rtol=1e-6, atol=1e-6)
 
 
 def test_a_click_finds_the_row_or_asks_what_would_be_there(rng):

@@ -21,7 +21,7 @@ from ...kernels import points as pts
 from ...rows import rows_at
 from ..data import CLASSES
 from .folds import ComparedRows
-from .scores import Judge, Scored
+from .scores import Scored, scores_of
 
 CONSTANTS = CONSTANT_CLASS, CONSTANT_NUMBER = "most frequent class", "mean"
 LOGISTIC, LINEAR, BOOSTING = "logistic regression", "linear regression", "gradient boosting"
@@ -43,11 +43,9 @@ class Baseline(Scored):
 
 
 def ordinary_models(data: ComparedRows) -> list[Baseline]:
-    """Scores of a constant, a linear model and boosted trees.
-
-    Texts get a linear model on their n-grams, and tables one on the n-grams and numbers in them.
-    For other objects there is a constant alone, which a note says.
-    """
+    """Scores of a constant, a linear model and boosted trees. Texts get a linear model on their
+    n-grams, and tables one on the n-grams and numbers in them. For other objects there is a
+    constant alone, which a note says."""
     models: dict[str, Any] = {CONSTANT_NUMBER: DummyRegressor()}
     if data.task == CLASSES:
         models = {CONSTANT_CLASS: DummyClassifier()}
@@ -63,7 +61,11 @@ def ordinary_models(data: ComparedRows) -> list[Baseline]:
         models |= _linear(data.task, weight, _counts(), NGRAMS)
     elif columns is not None:
         X = data.X
-        models |= _linear(data.task, weight, *_of_columns(*columns))
+        words, values = columns
+        steps: list[Any] = [(_counts().set_params(min_df=1), name) for name in words]
+        steps += [(StandardScaler(), values)] if values else []
+        made = [part for part, some in ((NGRAMS, words), (NUMBERS, values)) if some]
+        models |= _linear(data.task, weight, make_column_transformer(*steps), " and ".join(made))
     elif not data.gram and not scipy.sparse.issparse(data.X):
         data.notes.append(
             "The points are neither numbers nor texts: the only model beside the kernels is a "
@@ -83,9 +85,7 @@ def texts(X: Any) -> list[str] | None:
 
 def _texts_and_numbers(X: Any) -> tuple[list[str], list[str]] | None:
     """Names of the columns of a frame with texts, and with numbers; None where there are none.
-
-    Other columns, such as graphs, are left out.
-    """
+    Other columns, such as graphs, are left out."""
     if not pts.is_frame(X) or not all(isinstance(name, str) for name in X.columns):
         return None
     words, values = [], []
@@ -104,15 +104,6 @@ def _counts():
     return TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True, min_df=2)
 
 
-def _of_columns(words, values):
-    """A transformer of columns of texts and columns of numbers, and what it makes of them."""
-    steps = [(_counts().set_params(min_df=1), name) for name in words]
-    if values:
-        steps.append((StandardScaler(), values))
-    made = [part for part, columns in ((NGRAMS, words), (NUMBERS, values)) if columns]
-    return make_column_transformer(*steps), " and ".join(made)
-
-
 def _linear(task, weight, transformer, part):
     if task == CLASSES:
         model = LogisticRegression(C=10.0, class_weight=weight, max_iter=300)
@@ -124,10 +115,8 @@ def _linear(task, weight, transformer, part):
 def models_of_numbers(
     task: str | None, n: int, rounds: int = 100, class_weight: str | None = None
 ) -> dict[str, Any]:
-    """A linear model on standardised columns and boosted trees, for n rows of numbers.
-
-    Leaves are smaller where rows are few.
-    """
+    """A linear model on standardised columns and boosted trees, for n rows of numbers. Leaves are
+    smaller where rows are few."""
     trees: Any = {"min_samples_leaf": leaf_size(n), "early_stopping": False, "random_state": 0}
     trees["max_iter"] = rounds
     if task == CLASSES:
@@ -140,17 +129,17 @@ def models_of_numbers(
 
 
 def _scored(name, model, data, X):
-    judge = Judge(data)
     y = data.target if data.codes is None else data.codes
     threads = 1 if X is not None and np.size(X) <= ENTRIES_FOR_ONE_THREAD else None
     X = np.zeros((len(data), 1)) if X is None else X  # a constant does not look at it
+
+    def predict(training: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, None]:
+        t = y[training]
+        if len(np.unique(t)) == 1:
+            return np.full(len(new), t[0]), None
+        return model.fit(rows_at(X, training), t).predict(rows_at(X, new)), None
+
     with warnings.catch_warnings(), threadpool_limits(threads, user_api="openmp"):
         # A baseline that has not quite converged is still a baseline.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for training, new in data.folds:
-            t = y[training]
-            predicted = np.full(len(new), t[0])
-            if len(np.unique(t)) > 1:
-                predicted = model.fit(rows_at(X, training), t).predict(rows_at(X, new))
-            judge.add(new, predicted)
-    return Baseline(name, model, **vars(judge.result()))
+        return Baseline(name, model, **vars(scores_of(predict, data)))

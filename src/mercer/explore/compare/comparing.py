@@ -1,6 +1,7 @@
 """compare_kernels: the work from data to a KernelComparison."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from tqdm import tqdm
 
-from ... import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial, as_kernel
+from ... import RBF, Cosine, Kernel, KernelMap, Laplacian, Linear, Polynomial, as_kernel
 from ...engine import as_numpy, one_blas_thread
 from ...kernels import Data
 from ..data import CLASSES
@@ -17,7 +18,7 @@ from . import verdict
 from .baselines import Baseline, ordinary_models
 from .folds import ComparedRows
 from .kernel_comparison import KernelComparison, KernelSpace
-from .measures import SPECTRUM_ROWS, measure, measured_space
+from .measures import SPECTRUM_ROWS, measure
 from .scores import kernel_scores, shrinkage
 from .tuning import Candidates, rounded
 
@@ -141,11 +142,17 @@ def compare_kernels(
     for name, value in (("tune", tune), ("baselines", baselines)):
         if not isinstance(value, (bool, np.bool_)):
             raise TypeError(f"{name} must be True or False, got {value!r}.")
-    _check_on_data(by_name, data)
+    few, everyone = np.arange(min(len(data), 5)), np.arange(len(data))
+    for name, kernel in by_name.items():  # all of them, before hours are spent on the first
+        try:
+            kernel.diag(data.take(everyone))
+            kernel(data.take(few))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name}: {error}") from None
     if len(data) > SPECTRUM_ROWS:
         data.notes.append(f"Spectra are those of {SPECTRUM_ROWS} of the points.")
     steps = _Progress(len(by_name) * (1 + len(data.folds) + len(names)), verbose, callback)
-    with steps, one_blas_thread(if_small=len(data), small=FEW_ROWS):
+    with closing(steps.bar), one_blas_thread(if_small=len(data), small=FEW_ROWS):
         spaces = []
         for name, kernel in by_name.items():
             space = _measured(name, kernel, data, bool(tune), steps)
@@ -194,7 +201,7 @@ def _embed(space, names, data, random_state, steps):
     if not names:
         return
     training, new = np.flatnonzero(~data.held_out), np.flatnonzero(data.held_out)
-    kernel_map = measured_space(space.kernel)
+    kernel_map = KernelMap(space.kernel, indefinite="clip")
     Phi = as_numpy(kernel_map.fit_transform(data.take(training))).astype(float)
     Phi_new = Phi[:0]
     if len(new):
@@ -233,38 +240,20 @@ def _named_kernels(
     return {str(name): as_kernel(kernel) for name, kernel in kernels.items()}
 
 
-def _check_on_data(kernels, data):
-    """Every kernel on a few rows, before hours are spent on the first."""
-    few, everyone = np.arange(min(len(data), 5)), np.arange(len(data))
-    for name, kernel in kernels.items():
-        try:
-            kernel.diag(data.take(everyone))
-            kernel(data.take(few))
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{name}: {error}") from None
-
-
 class _Progress:
     """A bar, a callback, both or neither."""
 
     def __init__(self, total, verbose, callback):
-        self.total, self.done, self.callback = total, 0, callback
+        self.total, self.done = total, 0
+        self.callback = (lambda *_: None) if callback is None else callback
         self.bar = tqdm(total=total, disable=not verbose)
 
     def say(self, what: str):
         self.what = what
         self.bar.set_description(what)
-        if self.callback is not None:
-            self.callback(self.done, self.total, what)
+        self.callback(self.done, self.total, what)
 
     def advance(self):
         self.done += 1
         self.bar.update()
-        if self.callback is not None:
-            self.callback(self.done, self.total, self.what)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        self.bar.close()
+        self.callback(self.done, self.total, self.what)

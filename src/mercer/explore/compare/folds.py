@@ -12,7 +12,9 @@ from ...kernels import listed
 from ...kernels import points as pts
 from ..data import CLASSES, HOLDS, NUMBERS, Explored, place_in_class
 
-Fold = tuple[np.ndarray, np.ndarray]
+ACCURACY: str = "accuracy"
+BALANCED: str = "balanced accuracy"
+R2: str = "R²"
 # The scores that may decide, with the targets that have them.
 SCORINGS = {"auto": None, "accuracy": CLASSES, "balanced_accuracy": CLASSES, "r2": NUMBERS}
 # Folds are repeated with new divisions as long as the training sets have no more rows than this
@@ -31,20 +33,13 @@ FOLLOWING = (
 
 @dataclass
 class ComparedRows(Explored):
-    """Rows that models are compared on.
+    """Rows that models are compared on."""
 
-    Attributes
-    ----------
-    folds : list of (training rows, new rows); empty without a target
-    held_out : mask of the rows that pictures are not fitted to
-    balanced : whether every class counts the same
-    groups : numbers of groups that a fold never divides, or None
-    """
-
-    folds: list[Fold] = field(default_factory=list)
-    held_out: Any = None
-    balanced: bool = False
-    groups: np.ndarray | None = None
+    # (training rows, new rows); none without a target
+    folds: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    held_out: Any = None  # mask of the rows that pictures are not fitted to
+    balanced: bool = False  # whether every class counts the same
+    groups: np.ndarray | None = None  # numbers of groups that a fold never divides
 
     def divide(
         self,
@@ -63,9 +58,13 @@ class ComparedRows(Explored):
         self.balanced = _is_balanced(scoring, self.task)
         if groups is not None:
             self.groups = self._group_numbers(groups, cv, train_size)
-        self.held_out = self._second_halves(random_state)
+        self.held_out = np.zeros(len(self), dtype=bool)
         if self.task is None:
             return
+        # One half of every class teaches the pictures, as in [EXACT] section 4.
+        order = np.random.default_rng(random_state).permutation(len(self))
+        codes = np.zeros(len(self), dtype=int) if self.codes is None else self.codes[order]
+        self.held_out[order] = place_in_class(codes) % 2 == 1
         if train_size is None:
             self.folds = self._cross_validation(cv, repeats, random_state)
         else:
@@ -80,6 +79,13 @@ class ComparedRows(Explored):
                 )
         if _follow_each_other(self):
             self.notes.append(FOLLOWING)
+
+    @property
+    def score_name(self) -> str | None:
+        """The score that decides."""
+        if self.task == CLASSES:
+            return BALANCED if self.balanced else ACCURACY
+        return None if self.task is None else R2
 
     @property
     def balance(self) -> np.ndarray:
@@ -105,10 +111,8 @@ class ComparedRows(Explored):
         return numbers[self.rows]
 
     def _cross_validation(self, cv, repeats, random_state):
-        """Every repeat divides the rows anew.
-
-        Classes are spread evenly, also those with fewer rows than folds. Groups stay whole.
-        """
+        """Every repeat divides the rows anew. Classes are spread evenly, also those with fewer rows
+        than folds. Groups stay whole."""
         n = len(self)
         if n < cv:
             raise ValueError(f"cv={cv} folds need at least {cv} rows with a target, got {n}.")
@@ -148,15 +152,6 @@ class ComparedRows(Explored):
             for block, new in zip(blocks, [*blocks[1:], blocks[0]])
         ]
 
-    def _second_halves(self, random_state):
-        """One half of every class teaches the pictures, as in [EXACT] section 4."""
-        held_out = np.zeros(len(self), dtype=bool)
-        if self.task is not None:
-            order = np.random.default_rng(random_state).permutation(len(self))
-            codes = np.zeros(len(self), dtype=int) if self.codes is None else self.codes[order]
-            held_out[order] = place_in_class(codes) % 2 == 1
-        return held_out
-
 
 def _is_balanced(scoring, task):
     """Whether every class counts the same; a score that the target does not have is refused."""
@@ -186,10 +181,8 @@ def _whole_groups(groups, cv, rng):
 
 
 def _follow_each_other(data):
-    """Whether rows are more like the next row than like another one with as near a target.
-
-    In a table that is sorted by its target the next row is such a row, and no closer than others.
-    """
+    """Whether rows are more like the next row than like another one with as near a target. In a
+    table that is sorted by its target the next row is such a row, and no closer than others."""
     n, rng = len(data), np.random.default_rng(0)
     if n < 20 or data.groups is not None:
         return False

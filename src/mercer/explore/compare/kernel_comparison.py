@@ -13,8 +13,7 @@ from .baselines import Baseline
 from .folds import ComparedRows
 from .measures import Measures
 from .model import baseline_model, code_of, fit_model, kernel_model
-from .scores import ACCURACY, BALANCED, MEANING, R2, Scored
-from .statistics import INTERVAL, degrees_of, overlap_of
+from .scores import MEANING, Scored
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,32 +24,16 @@ if TYPE_CHECKING:
 
 @dataclass
 class KernelSpace(Measures, Scored):
-    """One kernel's feature space on the sample: its measures, scores and embeddings.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        With the width that leave-one-out chose on the whole sample.
-    alpha, shrinkage : float or None
-        The penalty chosen with it; for classes also in the unit of KernelDiscriminant.
-    parameter, value, curve
-        The width that was tuned, the value chosen, and (value, leave-one-out error) for each value
-        tried; None and an empty list where nothing was open.
-    penalties : list of (alpha, leave-one-out error)
-    scores : dict of ndarray
-        One score per fold; the first entry is the one that decides.
-    predicted : ndarray or None
-        A prediction for each row by a model that has not seen it: codes of classes, or numbers.
-    """
+    """One kernel's feature space on the sample: its measures, scores and embeddings."""
 
     name: str
-    kernel: Any
-    alpha: float | None = None
-    shrinkage: float | None = None
-    parameter: str | None = None
+    kernel: Any  # with the width that leave-one-out chose on the whole sample
+    alpha: float | None = None  # the penalty chosen with it
+    shrinkage: float | None = None  # the same for classes, in the unit of KernelDiscriminant
+    parameter: str | None = None  # the width that was tuned, where one was open
     value: float | None = None
-    curve: list[tuple[float, float]] = field(default_factory=list)
-    penalties: list[tuple[float, float]] = field(default_factory=list)
+    curve: list[tuple[float, float]] = field(default_factory=list)  # (value, leave-one-out error)
+    penalties: list[tuple[float, float]] = field(default_factory=list)  # (alpha, the same error)
     embeddings: dict[str, np.ndarray] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
 
@@ -125,17 +108,14 @@ class KernelComparison:
         self.command: str | None = None
         self.n_folds = len(data.folds)
         self.n_training = len(data.folds[0][0]) if data.folds else 0
-        degrees = degrees_of(len(data), data.groups)
-        self.contest = verdict.Contest(spaces, baselines, overlap_of(data.folds), degrees)
+        self.contest = verdict.Contest(spaces, baselines, data)
 
     def __len__(self):
         return len(self.rows)
 
     @property
     def score_name(self) -> str | None:
-        if self.task != CLASSES:
-            return None if self.task is None else R2
-        return BALANCED if self.data.balanced else ACCURACY
+        return self.data.score_name
 
     @property
     def method(self) -> str:
@@ -145,7 +125,7 @@ class KernelComparison:
     @property
     def score_meaning(self) -> str:
         """The meaning of the score and of its intervals."""
-        return "" if self.score_name is None else f"{MEANING[self.score_name]}; {INTERVAL}"
+        return "" if self.score_name is None else f"{MEANING[self.score_name]}; {verdict.INTERVAL}"
 
     @property
     def embeddings(self) -> dict[str, dict[str, np.ndarray]]:
@@ -154,12 +134,12 @@ class KernelComparison:
     @property
     def headline(self) -> str:
         """The verdict in one sentence."""
-        return verdict.headline(self.contest, len(self))
+        return self.contest.headline
 
     @property
     def reasons(self) -> list[str]:
         """Sentences that carry it."""
-        return verdict.reasons(self.contest, self.score_name, self.n_training, self.n_folds)
+        return self.contest.reasons
 
     @property
     def recommendation(self) -> str:
@@ -198,24 +178,18 @@ class KernelComparison:
     def _unfitted(self, name):
         name = self.best if name is None else name
         self._check_target()
-        spaces = {space.name: space for space in self.spaces}
-        baselines = {baseline.name: baseline for baseline in self.baselines}
         if not isinstance(name, str):
             raise TypeError(f"name must be the name of a model that was compared, got {name!r}.")
-        if name in spaces:
-            found, n = spaces[name], len(self.classes)
-            return kernel_model(
-                found.kernel,
-                self.data,
-                found.validity,
-                alpha=found.alpha,
-                shrinkage=found.shrinkage,
-                priors=[1 / n] * n if self.data.balanced else None,
-            )
-        if name in baselines:
-            return baseline_model(baselines[name], self.data)
-        names = ", ".join(map(repr, [*spaces, *baselines]))
-        raise ValueError(f"no model {name!r} was compared; there are {names}.")
+        models: list[Any] = [*self.spaces, *self.baselines]
+        found = next((model for model in models if model.name == name), None)
+        if found is None:
+            names = ", ".join(repr(model.name) for model in models)
+            raise ValueError(f"no model {name!r} was compared; there are {names}.")
+        if isinstance(found, Baseline):
+            return baseline_model(found, self.data)
+        priors = [1 / len(self.classes)] * len(self.classes) if self.data.balanced else None
+        chosen: Any = {"alpha": found.alpha, "shrinkage": found.shrinkage, "priors": priors}
+        return kernel_model(found.kernel, self.data, found.validity, **chosen)
 
     def _check_target(self):
         if self.task is None:

@@ -38,35 +38,45 @@ class Measures:
 
 
 def measure(kernel: Kernel, data: Explored) -> Measures:
-    """All measures of one kernel on the whole sample."""
-    everyone = np.arange(len(data))
-    X = data.take(everyone)
+    """All measures of one kernel on the whole sample; what is not a kernel is made one."""
+    X = data.take(np.arange(len(data)))
     start = time.perf_counter()
-    kernel_map = measured_space(kernel)
+    kernel_map = KernelMap(kernel, indefinite="clip")
     F = as_numpy(kernel_map.fit_transform(X)).astype(float)
     seconds = time.perf_counter() - start
     diagonal = np.einsum("ij,ij->i", F, F)
     Fc = F - F.mean(axis=0)
     # Dimension and alignment know no scale; fourth powers of the coordinates would overflow.
     unit = Fc / (np.abs(Fc).max(initial=0) or 1.0)
-    values = eigenvalues(_rows_for_spectrum(Fc))
+    C = smaller_product(unit)
+    square = (C**2).sum()
+    alignment = None
+    if data.targets is not None:
+        # <K_c, T_c> / (|K_c| |T_c|) with T T' = 1 for equal classes, or the products of numbers
+        T = data.targets - data.targets.mean(axis=0)
+        size = np.linalg.norm(C) * np.linalg.norm(T.T @ T)
+        alignment = float(np.linalg.norm(unit.T @ T) ** 2 / size) if size > 0 else 0.0
+    some = slice(None) if len(F) <= SPECTRUM_ROWS else evenly(len(F), SPECTRUM_ROWS)
+    # Largest over smallest eigenvalue of K among its nonzero ones, as far as seen.
+    values = np.linalg.eigvalsh(smaller_product(F[some]))[::-1][: kernel_map.rank_]
+    condition = 1.0  # all points at the origin
+    if len(values):
+        floor = np.finfo(float).eps * max(values[0], np.finfo(float).tiny)
+        condition = float(values[0] / max(values[-1], floor))
     return Measures(
         validity=validity_of(kernel, X, kernel_map.correction_),
         rank=int(kernel_map.rank_),
-        effective_dimension=effective_dimension(unit),
+        # (sum l)^2 / sum l^2 over the eigenvalues l of the centred kernel matrix, without any of
+        # them: n - 1 where all points are equally far from each other, 1 where they lie on a line.
+        effective_dimension=float(np.trace(C) ** 2 / square) if square > 0 else 0.0,
         self_similarity=(float(diagonal.min()), float(diagonal.max())),
-        condition=_condition(F, kernel_map.rank_),
-        alignment=None if data.targets is None else alignment(unit, data.targets),
+        condition=condition,
+        alignment=alignment,
         relative_variance=float((Fc**2).sum() / max(diagonal.sum(), np.finfo(float).tiny)),
         longest_share=longest_share(Fc),
-        spectrum=values,
+        spectrum=eigenvalues(Fc[some]),
         fit_seconds=seconds,
     )
-
-
-def measured_space(kernel: Kernel) -> KernelMap:
-    """The map of a kernel; what is not a kernel is made one, and reported as refuted."""
-    return KernelMap(kernel, indefinite="clip")
 
 
 def validity_of(kernel: Kernel, X: Any, correction: Any) -> str:
@@ -86,34 +96,3 @@ def longest_share(Fc: np.ndarray) -> float:
     lengths = np.sort(np.einsum("ij,ij->i", Fc, Fc))[::-1]
     total = lengths.sum()
     return float(lengths[: max(1, len(lengths) // 20)].sum() / total) if total > 0 else 0.0
-
-
-def effective_dimension(Fc: np.ndarray) -> float:
-    """(sum l)^2 / sum l^2 over the eigenvalues of the centred kernel matrix, without any of them.
-
-    The number of directions that share the variance: n - 1 where all points are equally far from
-    each other, 1 where they lie on a line.
-    """
-    C = smaller_product(Fc)
-    square = (C**2).sum()
-    return float(np.trace(C) ** 2 / square) if square > 0 else 0.0
-
-
-def alignment(Fc: np.ndarray, T: np.ndarray) -> float:
-    """<K_c, T_c> / (|K_c| |T_c|) with T T' = 1 for equal classes, or the products of numbers."""
-    T = T - T.mean(axis=0)
-    size = np.linalg.norm(smaller_product(Fc)) * np.linalg.norm(T.T @ T)
-    return float(np.linalg.norm(Fc.T @ T) ** 2 / size) if size > 0 else 0.0
-
-
-def _rows_for_spectrum(F):
-    return F if len(F) <= SPECTRUM_ROWS else F[evenly(len(F), SPECTRUM_ROWS)]
-
-
-def _condition(F, rank):
-    """Largest over smallest eigenvalue of K among its `rank` nonzero ones, as far as seen."""
-    values = np.linalg.eigvalsh(smaller_product(_rows_for_spectrum(F)))[::-1][:rank]
-    if not len(values):
-        return 1.0  # all points at the origin
-    floor = np.finfo(float).eps * max(values[0], np.finfo(float).tiny)
-    return float(values[0] / max(values[-1], floor))

@@ -32,10 +32,8 @@ def kernel_model(
     shrinkage: Any = "auto",
     priors: Sequence[float] | None = None,
 ) -> BaseEstimator:
-    """A model in the kernel's space, for rows as they were given.
-
-    For numbers ridge with an intercept, for classes the discriminant, without a target kernel PCA.
-    """
+    """A model in the kernel's space, for rows as they were given. For numbers ridge with an
+    intercept, for classes the discriminant, without a target kernel PCA."""
     used: Any = kernel
     if validity == REFUTED:
         used = KernelMap(kernel, indefinite="clip")
@@ -81,12 +79,11 @@ def fit_model(model: BaseEstimator, data: Explored) -> BaseEstimator:
 def code_of(
     model: BaseEstimator, *, before: Sequence[str] = (), named: tuple[str, str] = ("", "")
 ) -> str:
-    """Lines that make and fit a model.
+    """Lines that make and fit a model. `before` are lines before it; `named` is a text, and what
+    stands for it in the model's line."""
+    from ... import __all__ as public
 
-    `before` are lines before it; `named` is a text, and what stands for it in the model's line.
-    """
-    steps = list(model) if isinstance(model, Pipeline) else [model]
-    rows = "X"
+    steps, rows = list(model) if isinstance(model, Pipeline) else [model], "X"
     if isinstance(steps[0], FunctionTransformer):
         steps, rows = steps[1:], "X.toarray()"
     used: dict[str, set[str]] = {}
@@ -107,17 +104,11 @@ def code_of(
     fitted_to = rows if isinstance(steps[-1], KernelPCA) else f"{rows}, y"
     lines = [*before, f"model = {made}.fit({fitted_to})"]
     imports = [f"from {name} import {', '.join(sorted(used[name]))}" for name in sorted(used)]
-    return "\n".join([*_mercer_imports("\n".join(lines)), *imports, *lines])
-
-
-def _mercer_imports(text):
-    """The line that imports what a piece of code calls from this library, if it does."""
-    from ... import __all__ as public
-
-    used = set(re.findall(r"\b\w+(?=\()", text)) & set(public)
-    # Constants first, then classes, as formatters sort them.
-    ordered = sorted(used, key=lambda name: (not name.isupper(), name))
-    return [f"from mercer import {', '.join(ordered)}"] if used else []
+    own = set(re.findall(r"\b\w+(?=\()", "\n".join(lines))) & set(public)
+    if own:  # constants first, then classes, as formatters sort them
+        ordered = sorted(own, key=lambda name: (not name.isupper(), name))
+        imports.insert(0, f"from mercer import {', '.join(ordered)}")
+    return "\n".join([*imports, *lines])
 
 
 def one_line(value: Any) -> str:

@@ -12,12 +12,11 @@ import numpy as np
 
 from ... import Precomputed
 from ...rows import Training
-from ...solve import Fisher, Given, LeaveOneOut, RidgeProblem, RidgeSolution, solve_ridge
+from ...solve import Fisher, LeaveOneOut, RidgeProblem, RidgeSolution, solve_ridge
 from ..data import CLASSES
-from .folds import ComparedRows
+from .folds import ACCURACY, BALANCED, R2, ComparedRows
 
-BALANCED, ACCURACY, NEIGHBOURS = "balanced accuracy", "accuracy", "nearest neighbours"
-R2, RMSE = "R²", "RMSE"
+NEIGHBOURS, RMSE = "nearest neighbours", "RMSE"
 MEANING = {
     ACCURACY: "share of right answers, as in mercer fit "
     "(scoring balanced_accuracy counts each class the same)",
@@ -33,12 +32,10 @@ N_NEIGHBOURS = 5
 
 @dataclass(kw_only=True)
 class Scored:
-    """Scores of one model, one per fold, the deciding one first.
+    """Scores of one model."""
 
-    `predicted` holds one prediction per row, made by a model that has not seen the row.
-    """
-
-    scores: dict[str, np.ndarray] = field(default_factory=dict)
+    scores: dict[str, np.ndarray] = field(default_factory=dict)  # by fold; the deciding one first
+    # Of each row by a model that has not seen it: codes of classes, or numbers.
     predicted: np.ndarray | None = None
 
     @property
@@ -51,112 +48,83 @@ class Scored:
         return float(np.mean(self.folds)) if self.scores else None
 
 
-class Judge:
-    """Collects predictions fold by fold."""
+# Predictions of new rows by a model of training rows, and (or None) by nearest neighbours.
+Predict = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray | None]]
 
-    def __init__(self, data: ComparedRows):
-        self.data = data
-        self.gains: list[dict[str, float]] = []
-        self.predicted = np.full(len(data), np.nan)
-        self._seen = np.zeros(len(data), dtype=bool)
 
-    def add(
-        self, new: np.ndarray, predicted: np.ndarray, neighbours: np.ndarray | None = None
-    ) -> None:
-        """Predictions of the new rows of one fold: codes of classes, or numbers."""
-        first = ~self._seen[new]
-        self.predicted[new[first]] = np.asarray(predicted, dtype=float)[first]
-        self._seen[new] = True
-        gains = self._of_classes if self.data.task == CLASSES else self._of_numbers
-        self.gains.append(gains(new, predicted, neighbours))
-
-    def result(self) -> Scored:
-        scores = {name: np.array([g[name] for g in self.gains]) for name in self.gains[0]}
-        return Scored(scores=scores, predicted=self.predicted if self._seen.all() else None)
-
-    def _of_classes(self, new, predicted, neighbours):
-        t, balance = self.data.codes[new], self.data.balance[new]
-        right = np.asarray(predicted) == t
-        gains = {ACCURACY: float(np.mean(right)), BALANCED: float(np.mean(balance * right))}
-        if self.data.balanced:
-            gains = dict(reversed(gains.items()))
+def scores_of(predict: Predict, data: ComparedRows) -> Scored:
+    """Scores of predictions on every fold: codes of classes, or numbers."""
+    gains, seen = [], np.zeros(len(data), dtype=bool)
+    kept = np.full(len(data), np.nan)
+    for training, new in data.folds:
+        predicted, neighbours = predict(training, new)
+        first = ~seen[new]
+        kept[new[first]] = np.asarray(predicted, dtype=float)[first]
+        seen[new] = True
+        gains.append(_gains(new, predicted, data))
         if neighbours is not None:
-            weight = balance if self.data.balanced else 1.0
-            gains[NEIGHBOURS] = float(np.mean(weight * (np.asarray(neighbours) == t)))
-        return gains
+            gains[-1][NEIGHBOURS] = next(iter(_gains(new, neighbours, data).values()))
+    scores = {name: np.array([g[name] for g in gains]) for name in gains[0]}
+    return Scored(scores=scores, predicted=kept if seen.all() else None)
 
-    def _of_numbers(self, new, predicted, neighbours):
-        t, spread = self.data.target[new], float(np.var(self.data.target)) or 1.0
-        error = float(np.mean((t - predicted) ** 2))
-        gains = {R2: 1 - error / spread, RMSE: error**0.5}
-        if neighbours is not None:
-            gains[NEIGHBOURS] = 1 - float(np.mean((t - neighbours) ** 2)) / spread
-        return gains
+
+def _gains(new, predicted, data):
+    """Mean gains over some rows, the deciding one first."""
+    if data.task != CLASSES:
+        error = float(np.mean((data.target[new] - predicted) ** 2))
+        return {R2: 1 - error / (float(np.var(data.target)) or 1.0), RMSE: error**0.5}
+    right = np.asarray(predicted) == data.codes[new]
+    accuracy, balanced = float(np.mean(right)), float(np.mean(data.balance[new] * right))
+    if data.balanced:
+        return {BALANCED: balanced, ACCURACY: accuracy}
+    return {ACCURACY: accuracy, BALANCED: balanced}
 
 
 def kernel_scores(candidates: Any, data: ComparedRows, advance: Callable[[], None]) -> Scored:
     """Scores in the kernel's space; width and penalty are chosen in each training part."""
-    judge = Judge(data)
-    for training, new in data.folds:
-        tuned = candidates.tune(training)
+
+    def predict(training: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        tuned, Y = candidates.tune(training), data.targets[training]
         K_new = candidates.matrix(tuned.number, new, training)
         diagonal = np.diagonal(candidates.matrix(tuned.number, training))
-        if data.task == CLASSES:
-            rule = ClassRule(tuned.solution, tuned.targets, balanced=data.balanced)
-            predicted = rule.predict(K_new)
-        else:
-            predicted = tuned.solution.prediction(K_new)[:, 0]
-        judge.add(new, predicted, _by_neighbours(K_new, diagonal, data, training))
+        # By the nearest training rows in feature space: the most frequent class, or the mean.
+        # |phi(z) - phi(x)|^2 less k(z, z), which is common to all x
+        size = min(N_NEIGHBOURS, len(training))
+        nearest = np.argpartition(diagonal - 2 * K_new, size - 1, axis=1)[:, :size]
+        votes = Y[nearest].mean(axis=1)
         advance()
-    return judge.result()
+        if data.task != CLASSES:
+            return tuned.solution.prediction(K_new)[:, 0], votes[:, 0]
+        classes = predicted_classes(tuned.solution, Y, K_new, balanced=data.balanced)
+        return classes, votes.argmax(axis=1)
 
-
-def _by_neighbours(K_new, diagonal, data, training):
-    """Prediction by the nearest training rows in feature space: most frequent class, or mean."""
-    size = min(N_NEIGHBOURS, len(training))
-    # |phi(z) - phi(x)|^2 less k(z, z), which is common to all x
-    nearest = np.argpartition(diagonal - 2 * K_new, size - 1, axis=1)[:, :size]
-    votes = data.targets[training][nearest].mean(axis=1)
-    return votes.argmax(axis=1) if data.task == CLASSES else votes[:, 0]
+    return scores_of(predict, data)
 
 
 # --- ridge with an intercept on a kernel matrix ---------------------------------------------------
 
 
-def ridge_on(
-    K: np.ndarray,
-    Y: np.ndarray,
-    importance: np.ndarray | None = None,
-    alpha: float | None = None,
-) -> RidgeSolution:
+def ridge_on(K: np.ndarray, Y: np.ndarray, importance: np.ndarray | None = None) -> RidgeSolution:
     """From k(x_i, x_j) and targets (n, m); `importance` weighs the rows in the mean error."""
-    rule: Given | LeaveOneOut = LeaveOneOut(PENALTIES, relative=True, importance=importance)
-    if alpha is not None:
-        rule = Given(np.full(Y.shape[1], alpha))
+    rule = LeaveOneOut(PENALTIES, relative=True, importance=importance)
     problem = RidgeProblem(Training.of(Precomputed(), K), Y, rule, intercept=True)
     return solve_ridge(problem, "direct")
 
 
-class ClassRule:
-    """Fisher's discriminant from ridge on classes as 0 and 1.
-
+def predicted_classes(
+    solution: RidgeSolution, Y: np.ndarray, K_new: np.ndarray, *, balanced: bool = False
+) -> np.ndarray:
+    """Fisher's discriminant from ridge on classes as 0 and 1: codes for new rows, from k(z, x_i).
     Ridge alone may hide a class between two others. Classes are as probable as they are frequent,
-    or all the same (`balanced`).
-    """
-
-    def __init__(self, solution: RidgeSolution, Y: np.ndarray, *, balanced: bool = False):
-        counts = Y.sum(axis=0)
-        self.solution, self.present = solution, np.flatnonzero(counts)
-        left = (Y.T @ np.asarray(solution.misses()))[np.ix_(self.present, self.present)]
-        fisher = Fisher.of((left + left.T) / 2, counts[self.present])
-        equal = np.full(len(self.present), 1 / len(self.present))
-        self.decision = fisher.decision(equal if balanced else fisher.shares)
-
-    def predict(self, K_new: np.ndarray) -> np.ndarray:
-        """Codes of classes for new rows, from k(z, x_i)."""
-        scores = self.decision(self.solution.prediction(K_new)[:, self.present])
-        two = len(self.present) == 2  # these have one score, of the second
-        return self.present[(scores[:, 0] > 0).astype(int) if two else scores.argmax(axis=1)]
+    or all the same (`balanced`)."""
+    counts = Y.sum(axis=0)
+    present = np.flatnonzero(counts)
+    left = (Y.T @ np.asarray(solution.misses()))[np.ix_(present, present)]
+    fisher = Fisher.of((left + left.T) / 2, counts[present])
+    priors = np.full(len(present), 1 / len(present)) if balanced else fisher.shares
+    scores = fisher.decision(priors)(solution.prediction(K_new)[:, present])
+    two = len(present) == 2  # these have one score, of the second
+    return present[(scores[:, 0] > 0).astype(int) if two else scores.argmax(axis=1)]
 
 
 def shrinkage(K: np.ndarray, codes: np.ndarray, alpha: float) -> float:

@@ -28,21 +28,14 @@ class Tuned:
 
     number: int
     solution: RidgeSolution
-    targets: np.ndarray
     errors: list[float]  # leave-one-out error of every candidate; empty where there is one
 
 
 class Candidates:
     """A kernel along its path of widths, and its matrices on the sample.
 
-    Attributes
-    ----------
-    kernels : list of Kernel
-        All parameters are numbers.
-    parameter : str or None
-        The (first) width that differs among them; None where there is nothing to choose.
-    values : list of float
-        Of that parameter.
+    All parameters of `kernels` are numbers. `parameter` is the (first) width that differs among
+    them, with its `values`; None where there is nothing to choose.
     """
 
     def __init__(self, kernel: Kernel, data: ComparedRows, *, tuned: bool = True):
@@ -81,15 +74,12 @@ class Candidates:
                 choice = ridge_on(self.matrix(j, rows[few]), *part).choice
                 errors.append(float(choice.errors.min()))
             number = int(np.argmin(errors))
-        solution = ridge_on(self.matrix(number, rows), Y, importance)
-        return Tuned(number, solution, Y, errors)
+        return Tuned(number, ridge_on(self.matrix(number, rows), Y, importance), errors)
 
 
 def tunable_widths(kernel: Kernel) -> list[str]:
-    """Names of the widths that are open: left at their default, or named by a rule ("scale").
-
-    A number that the caller has written stays as it is.
-    """
+    """Names of the widths that are open: left at their default, or named by a rule ("scale"). A
+    number that the caller has written stays as it is."""
     names = []
     parameters = kernel.get_params(deep=True)
     for name in kernel.widths():
@@ -106,11 +96,9 @@ def default_of(kernel: Kernel, parameter: str) -> Any:
 
 
 def _path(kernel, X, names):
-    """(kernels with numbers, values of the first width); a single one if no width is open.
-
-    The data suggest gamma = "scale" (or "median" where asked for) and the length scale of the same
-    width. All open widths of a composed kernel move together.
-    """
+    """(kernels with numbers, values of the first width); a single one if no width is open. The data
+    suggest gamma = "scale" (or "median" where asked for) and the length scale of the same width.
+    All open widths of a composed kernel move together."""
     if not names:
         return [kernel.bind(X)], []
     given = kernel.get_params(deep=True)

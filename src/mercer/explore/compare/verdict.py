@@ -1,14 +1,24 @@
-"""The comparison in words: which kernel, why, and where the rows cannot tell."""
+"""The comparison in words: which kernel, why, and where the rows cannot tell.
 
+Training sets of cross-validation overlap, so fold differences are not independent. Their variance
+is multiplied by 1/J + n_test/n_train instead of 1/J (Nadeau and Bengio, 2003; for repeated folds
+Bouckaert and Frank, 2004). With m models any of m(m-1)/2 differences may be the largest: the
+limit is that of the studentised range (Tukey), which for two models is Student's t.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.stats
+from numpy.typing import ArrayLike
 
 from ... import Kernel
 from .baselines import CONSTANT_NUMBER, CONSTANTS, Baseline
+from .folds import ComparedRows
 from .measures import REFUTED, Measures
 from .scores import Scored
-from .statistics import Difference, half_width, paired_difference, undecided
 
 if TYPE_CHECKING:
     from ..live.space import LiveSpace
@@ -21,6 +31,14 @@ DOMINATED = 0.5
 ISOLATED = 0.5
 # Share of the squared lengths that varies; below it all points look alike.
 ALIKE = 1e-3
+# What connects isolated points, and what tells points that look alike apart.
+WAYS = {
+    "gamma": ("a smaller gamma", "a larger gamma"),
+    "length_scale": ("a larger length_scale", "a smaller length_scale"),
+    "degree": ("a lower degree", "a higher degree"),
+}
+LEVEL = 0.95
+INTERVAL = "95 % intervals, corrected for overlapping training sets (Nadeau and Bengio)"
 
 
 def findings(measures: "Measures | LiveSpace", n: int, kernel: Kernel) -> list[str]:
@@ -52,13 +70,7 @@ def findings(measures: "Measures | LiveSpace", n: int, kernel: Kernel) -> list[s
 def _advice(kernel, wider):
     """Advice for kernels that have something to change."""
     has = {name.rpartition("__")[2] for name in kernel.get_params(deep=True)}
-    ways = []
-    if "gamma" in has:
-        ways.append("a smaller gamma" if wider else "a larger gamma")
-    if "length_scale" in has:
-        ways.append("a larger length_scale" if wider else "a smaller length_scale")
-    if "degree" in has:
-        ways.append("a lower degree" if wider else "a higher degree")
+    ways = [pair[not wider] for name, pair in WAYS.items() if name in has]
     done = "connects them" if wider else "tells them apart"
     return f" ({' or '.join(ways)} {done})" if ways else ""
 
@@ -72,26 +84,62 @@ def _known(score):
     return -np.inf if score is None or np.isnan(score) else score
 
 
-class Contest:
-    """All models on the same folds, and what their differences allow one to say.
+@dataclass
+class Difference:
+    """Mean paired difference over folds, and the half-width of its interval."""
 
-    Parameters
-    ----------
-    spaces : list of KernelSpace, best first
-    baselines : list of Baseline
-    overlap : n_test / n_train of the folds
-    degrees : degrees of freedom that the rows have; None: as many as the folds
+    mean: float
+    margin: float
+
+    @property
+    def within_noise(self) -> bool:
+        return bool(not abs(self.mean) > self.margin)
+
+
+def paired_difference(
+    a: ArrayLike, b: ArrayLike, overlap: float, n_models: int = 2, most: int | None = None
+) -> Difference:
+    """Difference of two models on the same folds, among `n_models` that are compared. `most`:
+    degrees of freedom that the rows have, where folds would claim more."""
+    d = np.asarray(a, dtype=float) - np.asarray(b, dtype=float)
+    margin = _half_width(d, overlap, n_models, most)
+    return Difference(float(d.mean()), np.inf if np.isnan(margin) else margin)
+
+
+def _half_width(values, overlap, n_models, most):
+    """Half the width of the 95 % interval of the mean over folds whose training sets overlap."""
+    n = len(values)
+    if n < 2:
+        return np.nan
+    degrees = n - 1 if most is None else max(1, min(n - 1, most))
+    error = float(np.std(values, ddof=1) * np.sqrt(1 / n + overlap))
+    return limit(n_models, degrees) * error
+
+
+@lru_cache(maxsize=256)
+def limit(n_models: int, degrees: int) -> float:
+    """How many standard errors the largest of all pairwise differences exceeds once in 20 times."""
+    if n_models <= 2:
+        return float(scipy.stats.t.ppf((1 + LEVEL) / 2, degrees))
+    return float(scipy.stats.studentized_range.ppf(LEVEL, n_models, degrees) / 2**0.5)
+
+
+class Contest:
+    """All models on the same folds of the data, and what their differences allow one to say.
+
+    `spaces` come best first.
     """
 
-    def __init__(
-        self,
-        spaces: "list[KernelSpace]",
-        baselines: list[Baseline],
-        overlap: float,
-        degrees: int | None = None,
-    ):
-        self.spaces, self.baselines, self.overlap = spaces, baselines, overlap
-        self.degrees = degrees
+    def __init__(self, spaces: "list[KernelSpace]", baselines: list[Baseline], data: ComparedRows):
+        self.spaces, self.baselines, self.data = spaces, baselines, data
+        self.overlap = 0.0  # n_test / n_train of the folds, where their training sets overlap
+        if len(data.folds) > 1:
+            (training, new), (other, _) = data.folds[:2]
+            if len(np.intersect1d(training, other)):
+                self.overlap = len(new) / len(training)
+        # Degrees of freedom that the rows have, or groups of them: repeated folds of few rows see
+        # the same few rows again and again. A quarter was found by simulation (30 rows).
+        self.degrees = len(data) // 4 if data.groups is None else len(np.unique(data.groups)) - 1
         self.valid = [space for space in spaces if space.is_kernel]
         self.n_models = len(self.valid) + len(baselines)
 
@@ -109,7 +157,7 @@ class Contest:
         return not difference.within_noise and difference.mean > 0
 
     def interval(self, model: Scored) -> float:
-        return half_width(model.folds, self.overlap, self.degrees)
+        return _half_width(model.folds, self.overlap, 2, self.degrees)
 
     def shown(self, model: Scored) -> str:
         """The score of a kernel or baseline, with its interval."""
@@ -119,11 +167,13 @@ class Contest:
 
     @property
     def group(self) -> "list[KernelSpace]":
-        """The kernels that are not significantly worse than the best, best first."""
+        """The kernels that are not significantly worse than the best, best first. They stand
+        together at the top: a kernel counts as worse only if all kernels below it do, too, so that
+        no group has a better score outside than inside."""
         if not self.valid or not self.scored:
             return []
-        folds = [space.folds for space in self.valid]
-        return self.valid[: undecided(folds, self.overlap, self.n_models, self.degrees)]
+        alike = [self.difference(self.valid[0], space).within_noise for space in self.valid]
+        return self.valid[: max(np.flatnonzero(alike), default=0) + 1]
 
     @property
     def constant(self) -> Baseline | None:
@@ -141,67 +191,62 @@ class Contest:
         better = [b for b in ordinary if self.beats(b, self.valid[0])]
         return max(better, key=lambda b: _known(b.score), default=None)
 
-
-def headline(contest: Contest, n_points: int) -> str:
-    """One sentence."""
-    if not contest.scored:
-        return "Without a target nothing says which space suits the data: look at the pictures."
-    if not contest.valid:
-        return "None of these is a kernel on this data."
-    group, rows = contest.group, f"on these {n_points} rows"
-    names = _listed([space.name for space in group])
-    baseline = contest.better_baseline
-    if baseline is not None:
-        return f"{_capital(baseline.name)} predicts better than every kernel {rows}."
-    if not contest.useful:
-        always = "a constant answer"
-        if contest.constant is not None and contest.constant.name == CONSTANT_NUMBER:
-            always = "the mean of the target"
-        return (
-            "No kernel is shown to predict the target: none beats "
-            f"{always} beyond the noise {rows}."
-        )
-    if len(group) == 1:
-        if len(contest.valid) == 1 and contest.constant is None:
+    @property
+    def headline(self) -> str:
+        """The verdict in one sentence."""
+        if not self.scored:
+            return "Without a target nothing says which space suits the data: look at the pictures."
+        if not self.valid:
+            return "None of these is a kernel on this data."
+        group, rows = self.group, f"on these {len(self.data)} rows"
+        best, baseline = group[0], self.better_baseline
+        if baseline is not None:
+            return f"{_capital(baseline.name)} predicts better than every kernel {rows}."
+        if not self.useful:
+            always = "a constant answer"
+            if self.constant is not None and self.constant.name == CONSTANT_NUMBER:
+                always = "the mean of the target"
             return (
-                f"{group[0].name} scores {group[0].score:.3f} {rows}; nothing was compared with it."
+                "No kernel is shown to predict the target: none beats "
+                f"{always} beyond the noise {rows}."
             )
-        if len(contest.valid) == 1:
-            return f"{group[0].name} predicts the target {rows}; no other kernel was compared."
-        return f"{group[0].name} predicts best {rows}."
-    return f"{names} cannot be told apart {rows}."
+        if len(group) > 1:
+            return f"{_listed([space.name for space in group])} cannot be told apart {rows}."
+        if len(self.valid) > 1:
+            return f"{best.name} predicts best {rows}."
+        if self.constant is None:
+            return f"{best.name} scores {best.score:.3f} {rows}; nothing was compared with it."
+        return f"{best.name} predicts the target {rows}; no other kernel was compared."
 
+    @property
+    def reasons(self) -> list[str]:
+        """Sentences that carry it."""
+        lines = []
+        if self.scored and self.valid:
+            best, folds = self.valid[0], self.data.folds
+            lines.append(
+                f"{best.name} reaches {self.data.score_name} {self.shown(best)} on rows it has not "
+                f"seen (mean of {len(folds)} folds, each trained on {len(folds[0][0])} rows)."
+            )
+            if len(self.group) > 1 and self.useful and self.better_baseline is None:
+                names = _listed([space.name for space in self.group])
+                lines.append(f"{names} may still differ: more rows could show which is better.")
+            lines += [self._against(best, b, baseline=True) for b in self.baselines]
+            lines += [self._against(best, other) for other in self.spaces if other is not best]
+        for space in self.spaces:
+            lines += [f"{space.name} {finding}." for finding in space.findings]
+        return lines
 
-def reasons(contest: Contest, score_name: str | None, n_training: int, n_folds: int) -> list[str]:
-    """Sentences that carry the headline."""
-    lines = []
-    if contest.scored and contest.valid:
-        best = contest.valid[0]
-        lines.append(
-            f"{best.name} reaches {score_name} {best.score:.3f} ± {contest.interval(best):.3f} on "
-            f"rows it has not seen (mean of {n_folds} folds, each trained on {n_training} rows)."
-        )
-        if len(contest.group) > 1 and contest.useful and contest.better_baseline is None:
-            names = _listed([space.name for space in contest.group])
-            lines.append(f"{names} may still differ: more rows could show which is better.")
-        lines += [_against(contest, best, b, baseline=True) for b in contest.baselines]
-        others = [space for space in contest.spaces if space is not best]
-        lines += [_against(contest, best, other) for other in others]
-    for space in contest.spaces:
-        lines += [f"{space.name} {finding}." for finding in space.findings]
-    return lines
-
-
-def _against(contest, best, other, baseline=False):
-    difference = contest.difference(best, other)
-    name = _capital(other.name) if baseline else other.name
-    seen = f"{name} reaches {other.score:.3f}"
-    apart = f"{abs(difference.mean):.3f} ± {difference.margin:.3f}"
-    in_group = not baseline and any(other is space for space in contest.group)
-    if difference.within_noise or in_group:
-        return f"{seen}: the difference, {apart}, is within the noise."
-    side = "less" if difference.mean > 0 else "more"
-    return f"{seen}, {apart} {side}: beyond the noise."
+    def _against(self, best, other, baseline=False):
+        difference = self.difference(best, other)
+        name = _capital(other.name) if baseline else other.name
+        seen = f"{name} reaches {other.score:.3f}"
+        apart = f"{abs(difference.mean):.3f} ± {difference.margin:.3f}"
+        in_group = not baseline and any(other is space for space in self.group)
+        if difference.within_noise or in_group:
+            return f"{seen}: the difference, {apart}, is within the noise."
+        side = "less" if difference.mean > 0 else "more"
+        return f"{seen}, {apart} {side}: beyond the noise."
 
 
 def _capital(text):

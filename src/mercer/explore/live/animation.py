@@ -11,12 +11,11 @@ import numpy as np
 
 from ... import Kernel
 from ...engine import as_numpy, one_blas_thread
-from ..compare.verdict import findings
 from ..data import Explored
 from ..embeddings import DISCRIMINANT, PCA, TSNE, has_tsne
 from . import readings as read
 from .pictures import MOST_TURNS, MovingTSNE, Plane, projected
-from .space import COARSE, FINE, Judged, LiveSpace, decomposed, judged, space_coordinates
+from .space import COARSE, FINE, LiveSpace, decomposed, space_coordinates
 
 Update = dict[str, Any]
 
@@ -43,10 +42,14 @@ class Animation:
         self._landmarks = order[:COARSE]
         self.alpha: float | None = None  # the last penalty, relative to the mean variance
         self._tsne = MovingTSNE(order[:DRAWN])
-        self.matrix_rows = read.rows_by_class(data)
+        # Rows of the kernel matrix: a part of every class, class by class; or ordered by number.
+        some = np.random.default_rng(1).permutation(len(data))[: read.MATRIX_ROWS]
+        key = some
+        if data.targets is not None:
+            key = (data.targets[:, 0] if data.codes is None else data.codes)[some]
+        self.matrix_rows = some[np.argsort(key, kind="stable")]
         self.space: LiveSpace | None = None
         self.plane: Plane | None = None
-        self.judge: Judged | None = None
         self.shown: Plane | None = None
         self.is_whole = False  # whether `space` is that of the last kernel that was looked at
         self._planes: Iterator[Plane] = iter(())
@@ -65,17 +68,16 @@ class Animation:
         with one_blas_thread():
             found = space_coordinates(bound, self._some, self.data.take(self._landmarks))
             space = decomposed(*found, self._some)
-            shown = next(self._planes_of(space, self._some, self.drawn))
+            shown = next(self._planes_of(space, self.drawn))
         self.shown, self.is_whole = shown, self.drawn is None
         if self.is_whole:
             self.space, self.plane = space, shown
         yield self._sketch("coarse")
         with one_blas_thread():
-            judge = self._judged(space, self._some, near=self.alpha)
-            if self.is_whole:
-                self.judge = judge
-            wrong = {} if judge is None else {"sketch": {"wrong": judge.wrong.astype(np.uint8)}}
-            update = wrong | self._readings(space, judge, kernel)
+            self._judge(space, near=self.alpha)
+            update = read.readings_of(space, kernel, self.matrix_rows, self.data)
+            if space.judged is not None:
+                update["sketch"] = {"wrong": space.judged.wrong.astype(np.uint8)}
         yield update
 
     def all_rows(self, kernel: Kernel) -> Iterator[Update | None]:
@@ -89,25 +91,20 @@ class Animation:
             yield None
             space = decomposed(kernel_map, F, self.data)
             yield None
-        judge = self._judged(space, self.data)
+        self._judge(space)
         yield None
-        yield from self._look_at(space, judge)
-        yield self._readings(space, judge, kernel)
+        yield from self.look_at(space)
+        yield read.readings_of(space, kernel, self.matrix_rows, self.data)
 
-    def look_again(self) -> Iterator[Update]:
-        """Another view of the present space."""
-        space, _ = self.present
-        yield from self._look_at(space, self.judge)
-
-    def _look_at(self, space, judge):
+    def look_at(self, space: LiveSpace) -> Iterator[Update]:
         """Sketches while the plane turns, then all points."""
-        self._planes = self._planes_of(space, self.data, None)
+        self._planes = self._planes_of(space, None)
         for plane in self._planes:
             self.shown = plane
             if plane.arrived:
                 break
             yield self._sketch("fine")
-        self.space, self.plane, self.judge = space, self.shown, judge
+        self.space, self.plane = space, self.shown
         self.is_whole = True
         yield self._all_points()
 
@@ -121,24 +118,23 @@ class Animation:
         if moved:
             yield self._all_points()
 
-    def _planes_of(self, space, data, rows):
+    def _planes_of(self, space, rows):
         if self.view == TSNE:
             yield from self._tsne.frames(space, self.shown, rows)
             return
         for _ in range(MOST_TURNS):
-            plane = projected(self.view, space, data, self.shown, rows)
+            plane = projected(self.view, space, self.shown, rows)
             yield plane
             if plane.arrived:
                 return
-        yield projected(self.view, space, data, None, rows)
+        yield projected(self.view, space, None, rows)
 
-    def _judged(self, space, data, near=None):
+    def _judge(self, space, near=None):
         """Scores with the best penalty, which is remembered for the next first look."""
-        if data.targets is None:
-            return None
-        space.find_penalty(near)
-        self.alpha = space.alpha / max(space.variance, 1e-300)
-        return judged(space, data)
+        space.judge(near)
+        if space.alpha is not None:
+            variance = float(space.values.sum()) / len(space.components)
+            self.alpha = space.alpha / max(variance, 1e-300)
 
     def _sketch(self, stage) -> Update:
         assert self.shown is not None
@@ -146,24 +142,7 @@ class Animation:
         return {"sketch": {"x": x, "y": y}, "stage": stage}
 
     def _all_points(self) -> Update:
-        _, plane = self.present
+        space, plane = self.present
         x, y = plane.points.T.astype(np.float32)
-        wrong = np.zeros(len(self.data)) if self.judge is None else self.judge.wrong
-        return {
-            "points": {"x": x, "y": y, "wrong": wrong.astype(np.float32)},
-            "stage": "fine",
-        }
-
-    def _readings(self, space, judge, kernel) -> Update:
-        # Shares of the variance, in percent; what the landmarks miss is in the total.
-        total = float(space.values.sum() + space.residuals @ space.diagonal)
-        shares = 100 * space.values[: read.SPECTRUM] / (total or 1.0)
-        return {
-            "numbers": read.number_readings(space, judge),
-            "spectrum": [round(float(share), 3) for share in shares],
-            "matrix": read.matrix_reading(space, self.matrix_rows, self.data),
-            "findings": [
-                f"{text[0].upper()}{text[1:]}."
-                for text in findings(space, len(space.diagonal), kernel)
-            ],
-        }
+        wrong = np.zeros(len(self.data)) if space.judged is None else space.judged.wrong
+        return {"points": {"x": x, "y": y, "wrong": wrong.astype(np.float32)}, "stage": "fine"}

@@ -142,17 +142,9 @@ def explore(
     """
     start = RBF("scale") if kernel is None else as_kernel(kernel)
     data = Explored.of(
-        X,
-        y,
-        start,
-        task=task,
-        samples=samples,
-        image_shape=image_shape,
-        encoder=encoder,
-        target_name=target_name,
-        max_points=max_points,
-        random_state=random_state,
-    )
+        X, y, start, task=task, samples=samples, image_shape=image_shape, encoder=encoder,
+        target_name=target_name, max_points=max_points, random_state=random_state,
+    )  # fmt: skip
     data.bound(start)
     explorer = Explorer(Session(data, start, folder), port)
     if open_page:

@@ -12,7 +12,7 @@ from ...engine import is_number
 from ...kernels import as_numbers
 from ..compare.tuning import default_of, rounded, suggested_gamma
 from ..data import Explored
-from .space import explored_space, judged
+from .space import explored_space
 
 # The reach of a knob to either side of its mark, as a factor.
 REACH = {"gamma": 1000.0, "length_scale": 30.0, "period": 30.0}
@@ -28,26 +28,16 @@ TYPED = ("nu", "coefficients", "columns", "A")
 
 @dataclass(frozen=True)
 class Knob:
-    """One number of a kernel.
+    """One number of a kernel: where it stands, and how far it turns."""
 
-    Attributes
-    ----------
-    name : its nested name, such as "left__gamma"
-    label : for people: "gamma of RBF"
-    value, low, high : where it stands, and how far it turns
-    mark : the value that the data suggest, or the default
-    mark_label : what the mark is
-    whole : whether only whole numbers make sense
-    """
-
-    name: str
-    label: str
+    name: str  # nested, such as "left__gamma"
+    label: str  # for people: "gamma of RBF"
     value: float
     low: float
     high: float
-    mark: float
-    mark_label: str
-    whole: bool = False
+    mark: float  # the value that the data suggest, or the default
+    mark_label: str  # which of the two it is
+    whole: bool = False  # whether only whole numbers make sense
 
     def grid(self, size: int) -> list[float]:
         """Values to try along the knob: even steps, on a logarithmic scale."""
@@ -65,11 +55,28 @@ def knobs_of(kernel: Kernel, data: Explored) -> list[Knob]:
         head, _, last = name.rpartition("__")
         if last in TYPED or isinstance(value, (bool, Kernel)) or value is None:
             continue
-        number = _size(found[name])
-        if number is None or not 0 < number < math.inf:
+        try:
+            numbers = as_numbers(found[name])
+        except (TypeError, ValueError):
+            continue
+        if numbers.ndim > 1 or not numbers.size or not (numbers > 0).all():
+            continue
+        number = float(np.exp(np.log(numbers).mean()))  # of several their geometric mean
+        if not 0 < number < math.inf:
             continue
         owner = found[head] if head else bound
-        knobs.append(_knob(name, last, number, owner, kernel, data))
+        label = "weight" if last == "scale" else f"{last} of {type(owner).__name__}"
+        usual = default_of(owner, last)
+        usual = float(usual) if is_number(usual) and usual > 0 else None
+        if last in WHOLE:
+            high = float(max(LARGEST_WHOLE, int(number)))
+            knobs.append(Knob(name, label, number, 1.0, high, usual or 2.0, "default", True))
+            continue
+        suggested = _suggested(name, kernel, data)
+        mark, mark_label = (suggested, "from the data") if suggested else (usual or 1.0, "default")
+        reach = REACH.get(last, USUAL_REACH)
+        low, high = min(mark / reach, number), max(mark * reach, number)
+        knobs.append(Knob(name, label, number, low, high, mark, mark_label))
     return knobs
 
 
@@ -84,51 +91,19 @@ def turned(kernel: Kernel, knob: Knob, value: float) -> Kernel:
     return clone(kernel).set_params(**{knob.name: changed})
 
 
-def _size(value):
-    """A number as it is, several as their geometric mean; None for anything else."""
-    try:
-        numbers = as_numbers(value)
-    except (TypeError, ValueError):
-        return None
-    if numbers.ndim > 1 or not numbers.size or not (numbers > 0).all():
-        return None
-    return float(np.exp(np.log(numbers).mean()))
-
-
-def _knob(name, last, value, owner, kernel, data):
-    label = f"{last} of {type(owner).__name__}"
-    if last == "scale":
-        label = "weight"
-    if last in WHOLE:
-        default = _default(owner, last) or 2
-        high = max(LARGEST_WHOLE, int(value))
-        return Knob(name, label, value, 1.0, float(high), float(default), "default", True)
-    mark, mark_label = _suggested(name, kernel, data)
-    if mark is None:
-        mark, mark_label = _default(owner, last) or 1.0, "default"
-    reach = REACH.get(last, USUAL_REACH)
-    low, high = min(mark / reach, value), max(mark * reach, value)
-    return Knob(name, label, value, low, high, mark, mark_label)
-
-
 def _suggested(name, kernel, data):
-    """The width that the data suggest; (None, "") for other parameters."""
+    """The width that the data suggest; None for other parameters."""
     power = kernel.widths().get(name, 0)
     if power < 0:
         try:
             ruled = data.bound(clone(kernel).set_params(**{name: "scale"}))
-            return float(as_numbers(ruled.get_params(deep=True)[name])), "from the data"
+            return float(as_numbers(ruled.get_params(deep=True)[name]))
         except (TypeError, ValueError):
             pass
     if power and data.vectors:
         gamma = suggested_gamma(data.X)
-        return (gamma if power < 0 else (2 * gamma) ** -0.5), "from the data"
-    return None, ""
-
-
-def _default(owner, last):
-    default = default_of(owner, last)
-    return float(default) if is_number(default) and default > 0 else None
+        return gamma if power < 0 else (2 * gamma) ** -0.5
+    return None
 
 
 # --- scores along a knob --------------------------------------------------------------------------
@@ -145,38 +120,21 @@ class Curves:
         self.landmarks = self.data.take(chosen)
         self._found: dict[tuple[str, str], list[tuple[float, float]]] = {}
 
-    def known(self, kernel: Kernel, knob: Knob) -> list[tuple[float, float]]:
-        """The curve where it was computed before, else an empty list."""
-        return self._found.get(_key(kernel, knob), [])
-
-    def along(self, kernel: Kernel, knob: Knob) -> list[tuple[float, float]]:
-        """(value, score) pairs, all other numbers as they are in the kernel.
-
-        Values on which the kernel cannot be evaluated are left out.
-        """
-        if self.data.targets is None:
-            return []
-        key = _key(kernel, knob)
-        if key not in self._found:
-            self._found[key] = [
-                (value, score)
-                for value in knob.grid(CURVE_VALUES)
-                if (score := self._score(turned(kernel, knob, value))) is not None
-            ]
-        return self._found[key]
-
-    def forget(self) -> None:
-        """Another metric: the same names stand for other kernels."""
-        self._found.clear()
-
-    def _score(self, kernel):
-        try:
-            result = judged(explored_space(kernel, self.data, self.landmarks), self.data)
-        except (ValueError, ArithmeticError, np.linalg.LinAlgError):
-            return None  # an overflow at one end of the knob
-        return result.score if result is not None and np.isfinite(result.score) else None
-
-
-def _key(kernel, knob):
-    """The knob, and everything about the kernel but the knob's value."""
-    return knob.name, repr(clone(kernel).set_params(**{knob.name: 1}))
+    def along(self, kernel: Kernel, knob: Knob, *, new: bool = True) -> list[tuple[float, float]]:
+        """(value, score) pairs, all other numbers as they are in the kernel. Values on which the
+        kernel cannot be evaluated are left out. Without `new` there are none unless they were
+        computed before."""
+        # The knob, and everything about the kernel but the knob's value.
+        key = knob.name, repr(clone(kernel).set_params(**{knob.name: 1}))
+        if key not in self._found and new and self.data.targets is not None:
+            found = []
+            for value in knob.grid(CURVE_VALUES):
+                changed = turned(kernel, knob, value)
+                try:
+                    space = explored_space(changed, self.data, self.landmarks)
+                except (ValueError, ArithmeticError, np.linalg.LinAlgError):
+                    continue  # an overflow at one end of the knob
+                if space.judged is not None and np.isfinite(space.judged.score):
+                    found.append((value, space.judged.score))
+            self._found[key] = found
+        return self._found.get(key, [])

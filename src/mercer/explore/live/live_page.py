@@ -1,13 +1,17 @@
 """The page, and a server of it on this machine alone, behind an address that cannot be guessed.
 
-Pictures of points are Bokeh's; everything else is plain HTML that is filled as text.
+Pictures of points are Bokeh's; everything else is plain HTML that is filled as text. One thread
+answers requests: the newest position of a knob counts, and refinement can wait.
 """
 
 import asyncio
 import json
+import logging
 import secrets
 import socket
 import threading
+from collections import deque
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,13 +32,14 @@ from tornado.ioloop import IOLoop
 from tornado.web import HTTPError, RequestHandler
 
 from ..plots.style import MOST_IN_LEGEND, SHAPES, looks
-from ..report.figures import WRONG, add_points, appearance
+from ..report.figures import WRONG, add_points, point_columns
 from ..report.thumbnails import described
 from .animation import Update
 from .row_facts import label_of
 from .saved_views import MOST_KEPT
-from .session import Session
-from .worker import Worker
+from .session import REST, Session
+
+log = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
 # The kind of message by which the server tells the page what is new.
@@ -45,44 +50,18 @@ SIGNS = dict(zip(SHAPES, "●▲■◆▼✚✖★"))
 REACH, TOOLS = 1.15, 0.08
 
 
-def _page_source(session: Session) -> ColumnDataSource:
-    """Everything about every point that stays; the page's script adds where points lie."""
-    data = session.data
-    n = len(data)
-    images, texts = described(data)
-    colours, shapes = appearance(data.target, n)
-    nowhere = np.full(n, np.nan, dtype=np.float32)
-    columns: dict[str, Any] = {
-        "x": nowhere,
-        "y": nowhere,
-        "colour": colours,
-        "shape": shapes,
-        "label": [label_of(data, i) for i in range(n)],
-        "text": texts,
-        "row": data.rows.astype(np.int32),
-        "wrong": np.zeros(n, dtype=np.float32),
-    }
-    if images is not None:
-        columns["image"] = images
-    return ColumnDataSource(columns, name="points")
-
-
 def picture(name: str, source: ColumnDataSource, size: float, *, tools: bool = True) -> Any:
     """A square scatter of a source."""
     shift = TOOLS if tools else 0.0
     panel = figure(
-        name=name,
+        name=name, aspect_ratio=1, sizing_mode="stretch_width", min_border=2,
         x_range=Range1d(start=shift - REACH, end=shift + REACH),
         y_range=Range1d(start=-REACH, end=REACH),
-        aspect_ratio=1,
-        sizing_mode="stretch_width",
-        min_border=2,
-        tools="pan,wheel_zoom,lasso_select,box_select,reset",
-        active_drag="lasso_select",
+        tools="pan,wheel_zoom,lasso_select,box_select,reset", active_drag="lasso_select",
         toolbar_location="right" if tools else None,
         toolbar_inner=True,  # so that the picture is square
         output_backend="canvas",  # where there is no GPU, WebGL is several times slower
-    )
+    )  # fmt: skip
     add_points(
         panel, source, "x", "y", size=size, fill_alpha=0.75, line_color=WRONG, line_alpha="wrong",
         selection_line_color=WRONG, nonselection_fill_alpha=0.14, nonselection_line_alpha=0.05,
@@ -92,10 +71,18 @@ def picture(name: str, source: ColumnDataSource, size: float, *, tools: bool = T
     return panel
 
 
-def build(doc: Document, session: Session, worker: Worker) -> None:
+def build(doc: Document, session: Session, worker: "Worker") -> None:
     """Fill a new document, and connect it with the session."""
-    source = _page_source(session)
-    size = float(np.clip(8 * (800 / len(session.data)) ** 0.4, 3, 8))
+    data, n = session.data, len(session.data)
+    nowhere = np.full(n, np.nan, dtype=np.float32)  # the page's script adds where points lie
+    columns = point_columns(data, *described(data)) | {
+        "x": nowhere,
+        "y": nowhere,
+        "label": [label_of(data, i) for i in range(n)],
+        "wrong": np.zeros(n, dtype=np.float32),
+    }
+    source = ColumnDataSource(columns, name="points")
+    size = float(np.clip(8 * (800 / n) ** 0.4, 3, 8))
     marks = ColumnDataSource({"x": [], "y": [], "size": []}, name="marks")
     ask = ColumnDataSource({"request": [""]}, name="ask")
     space = picture("space", source, size)
@@ -113,8 +100,7 @@ def build(doc: Document, session: Session, worker: Worker) -> None:
     def show(update: Update) -> None:
         """In the server's own thread: a message, its arrays as they lie in memory."""
         text, arrays = packed(update)
-        message = MessageSentEvent(doc, MESSAGE, [text, *arrays])
-        doc.callbacks.trigger_on_change(message)
+        doc.callbacks.trigger_on_change(MessageSentEvent(doc, MESSAGE, [text, *arrays]))
 
     def listen(update: Update) -> None:
         doc.add_next_tick_callback(partial(show, update))
@@ -132,13 +118,10 @@ def build(doc: Document, session: Session, worker: Worker) -> None:
 
     ask.on_change("data", asked)
     source.selected.on_change("indices", selected)
-    worker.listeners.append(listen)
-
-    def gone(_: Any) -> None:
-        if listen in worker.listeners:
-            worker.listeners.remove(listen)
-
-    doc.on_session_destroyed(gone)
+    worker.listeners.add(listen)
+    doc.on_session_destroyed(lambda _: worker.listeners.discard(listen))
+    styles = zip(data.classes, looks(len(data.classes)))
+    legend = [(name, colour, SIGNS[shape]) for name, (colour, shape) in styles]
     doc.title = "mercer explore"
     doc.template = Environment(loader=FileSystemLoader(HERE), autoescape=True).get_template(
         "page.html"
@@ -148,18 +131,9 @@ def build(doc: Document, session: Session, worker: Worker) -> None:
         javascript="\n".join(
             (HERE / name).read_text(encoding="utf-8") for name in ("sketch.js", "page.js")
         ),
-        colours=_legend(session),
+        colours=legend[:MOST_IN_LEGEND],
         n_kept=MOST_KEPT,
     )
-
-
-def _legend(session):
-    """(class, colour, shape) for the page, few enough to be read."""
-    classes = session.data.classes
-    styles = looks(len(classes))
-    return [(name, colour, SIGNS[shape]) for name, (colour, shape) in zip(classes, styles)][
-        :MOST_IN_LEGEND
-    ]
 
 
 def packed(update: Update) -> tuple[str, list[np.ndarray]]:
@@ -174,6 +148,86 @@ def packed(update: Update) -> tuple[str, list[np.ndarray]]:
 
     text = json.dumps(update, default=placed)
     return json.dumps(json.loads(text, parse_constant=lambda _: None)), arrays  # null for NaN
+
+
+# --- the thread that answers ----------------------------------------------------------------------
+
+# Requests that change the picture: they end the refinement of an older one.
+CHANGING = ("hello", "type", "build", "turn", "view", "metric")
+# Requests of which only the newest is answered.
+MERGED = ("turn", "select", "columns")
+# Seconds without a request after which the hand rests.
+PAUSE = 0.25
+
+
+class Worker:
+    """Answers the requests of one session, one at a time, and tells every listener.
+
+    A request that changes the picture ends the refinement of the last one; other requests are
+    answered in between.
+    """
+
+    def __init__(self, session: Session):
+        self.session = session
+        self.listeners: set[Callable[[Update], None]] = set()
+        self._waiting: deque[dict[str, Any]] = deque()
+        self._wake = threading.Condition()
+        self._stopped = False
+        self._thread = threading.Thread(target=self._run, name="mercer-explore", daemon=True)
+        self._thread.start()
+
+    def ask(self, request: dict[str, Any]) -> None:
+        """Put a request into the queue; one that is merged takes the place of an older one."""
+        with self._wake:
+            if request.get("do") in MERGED:
+                what = (request["do"], request.get("knob"))
+                for old in [r for r in self._waiting if (r.get("do"), r.get("knob")) == what]:
+                    self._waiting.remove(old)
+            self._waiting.append(request)
+            self._wake.notify()
+
+    def stop(self) -> None:
+        with self._wake:
+            self._stopped = True
+            self._waiting.clear()
+            self._wake.notify()
+        self._thread.join(timeout=5)
+
+    def _run(self):
+        refining: Iterator[Update | None] | None = None
+        while True:
+            with self._wake:
+                while not self._waiting and refining is None and not self._stopped:
+                    self._tell({"busy": False})
+                    self._wake.wait()
+                if self._stopped:
+                    return
+                request = self._waiting.popleft() if self._waiting else None
+            try:
+                if request is not None and request.get("do") in CHANGING:
+                    refining = self.session.answer(request)
+                elif request is not None:
+                    for update in self.session.answer(request):
+                        if update:
+                            self._tell(update)
+                    continue
+                assert refining is not None
+                update = next(refining)
+                if update is REST:
+                    with self._wake:
+                        self._wake.wait_for(lambda: self._waiting or self._stopped, PAUSE)
+                elif update is not None:
+                    self._tell(update | {"busy": True})
+            except StopIteration:
+                refining = None
+            except Exception as error:  # a fault here must not leave the page waiting for ever
+                log.exception("the explorer could not answer %r", request)
+                refining = None
+                self._tell({"error": f"{type(error).__name__}: {error}"})
+
+    def _tell(self, update):
+        for listener in list(self.listeners):
+            listener(update)
 
 
 # --- the server -----------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from ...solve import Fisher
-from ..data import Explored
 from ..embeddings import DISCRIMINANT, PERPLEXITY, TSNE
 from .space import LiveSpace
 
@@ -31,24 +30,16 @@ FIRST, SETTLING, ITERATIONS = 100, 150, 10
 
 @dataclass(frozen=True)
 class Plane:
-    """Points of a picture: (scores @ turn) / size.
-
-    Attributes
-    ----------
-    turn : ndarray, one row per direction of the scores and two columns
-        Orthonormal columns: the plane that is seen, and how it lies on the screen.
-    rows : ndarray or None
-        Which rows the points are, sorted; None for all rows.
-    arrived : bool
-        Whether the plane is that of the two leading directions, not one on the way to it.
-    """
+    """Points of a picture: (scores @ turn) / size."""
 
     name: str
     points: np.ndarray
+    # One row per direction of the scores and two orthonormal columns: the plane that is seen, and
+    # how it lies on the screen.
     turn: np.ndarray
     size: float
-    rows: np.ndarray | None = None
-    arrived: bool = True
+    rows: np.ndarray | None = None  # which rows the points are, sorted; None for all rows
+    arrived: bool = True  # whether it is the plane of the leading directions, or on the way to it
 
     def scores_at(self, x: float, y: float) -> np.ndarray:
         """The scores of a place in the picture."""
@@ -71,25 +62,20 @@ class Plane:
 
 
 def projected(
-    name: str,
-    space: LiveSpace,
-    data: Explored,
-    last: Plane | None = None,
-    rows: np.ndarray | None = None,
+    name: str, space: LiveSpace, last: Plane | None = None, rows: np.ndarray | None = None
 ) -> Plane:
-    """The two leading components, or discriminant axes, turned to match the last picture.
-
-    `space` and `data` are those of `rows`, where these are given.
-    """
+    """The two leading components, or discriminant axes, turned to match the last picture. `space`
+    is that of `rows`, where these are given."""
+    scores = space.components[:, :FOLLOWED]
     if name == DISCRIMINANT:
-        return steady(name, discriminant_scores(space, data), last, rows)
-    return steady(name, space.scores(FOLLOWED), last, rows)
+        scores = discriminant_scores(space)
+    return steady(name, scores, last, rows)
 
 
-def discriminant_scores(space: LiveSpace, data: Explored) -> np.ndarray:
+def discriminant_scores(space: LiveSpace) -> np.ndarray:
     """Fisher's axes, from ridge on class indicators: components have a diagonal scatter."""
+    Q, T, data = space.components, space.values, space.data
     assert data.targets is not None
-    Q, T = space.components, space.values
     Y = data.targets[:, data.targets.any(axis=0)]
     counts = Y.sum(axis=0)
     # Rank-deficient directions would be divided by next to nothing.
@@ -101,9 +87,8 @@ def discriminant_scores(space: LiveSpace, data: Explored) -> np.ndarray:
     axes, _ = Fisher.of((left + left.T) / 2, counts).axes(counts / counts.sum(), size)
     scores = Q @ (W @ axes.mix)
     if size == 1:  # of two classes there is one axis; kernel PCA gives the other
-        scores = np.column_stack([scores, space.scores(1)])
-        spread = np.maximum(scores.std(axis=0), np.finfo(float).tiny)
-        scores = scores / spread
+        scores = np.column_stack([scores, Q[:, :1]])
+        scores = scores / np.maximum(scores.std(axis=0), np.finfo(float).tiny)
     return scores
 
 
@@ -117,8 +102,7 @@ def steady(
     have changed places the plane itself is another one: it is approached in small turns, each an
     orthogonal projection too, until it has arrived.
     """
-    if scores.shape[1] < 2:
-        scores = two(scores)
+    scores = _at_least_two(scores)
     turn, arrived, reach = np.eye(scores.shape[1], 2), True, 1.0
     if last is not None and last.name == name:
         before = last.at(rows)
@@ -136,10 +120,8 @@ def steady(
 
 def _next_plane(scores, before):
     """(orthonormal basis of the plane to show next, whether it is that of the first two columns).
-
     The plane in which the rows look most like the last picture is turned towards that of the first
-    two columns, along the principal angles between the two, by at most STEP.
-    """
+    two columns, along the principal angles between the two, by at most STEP."""
     goal = np.eye(scores.shape[1], 2)
     scores = scores / (np.abs(scores).max(initial=0.0) or 1.0)  # squares must not overflow
     # Ridge regression of the last picture on the scores; directions of little variance may not
@@ -167,11 +149,9 @@ def _next_plane(scores, before):
     return basis, False
 
 
-def two(scores: np.ndarray) -> np.ndarray:
-    """Two columns; a space of one dimension gets zeros."""
-    if scores.shape[1] >= 2:
-        return scores[:, :2]
-    return np.column_stack([scores, np.zeros((len(scores), 2 - scores.shape[1]))])
+def _at_least_two(scores):
+    """A space of one dimension gets a column of zeros."""
+    return scores if scores.shape[1] > 1 else np.pad(scores, [(0, 0), (0, 1)])
 
 
 class MovingTSNE:
@@ -188,13 +168,11 @@ class MovingTSNE:
     def frames(
         self, space: LiveSpace, last: Plane | None = None, rows: np.ndarray | None = None
     ) -> Iterator[Plane]:
-        """Pictures while it settles; stop whenever a newer space is wanted.
-
-        `space` is that of `rows`, sorted, which include all that move; None: of all rows.
-        """
+        """Pictures while it settles; stop whenever a newer space is wanted. `space` is that of
+        `rows`, sorted, which include all that move; None: of all rows."""
         from openTSNE import TSNEEmbedding, affinity
 
-        everyone = space.scores(COMPONENTS)
+        everyone = space.components[:, :COMPONENTS]
         moved = self.rows if rows is None else np.searchsorted(rows, self.rows)
         Phi = everyone[moved]
         n = len(Phi)
@@ -206,7 +184,7 @@ class MovingTSNE:
         )
         state = self.state
         if state is None:
-            state = two(Phi)
+            state = _at_least_two(Phi)[:, :2]
             state = 1e-2 * state / (state[:, 0].std() or 1.0)
         moving = TSNEEmbedding(state, near, negative_gradient_method="bh", n_jobs=1, random_state=0)
         follow = _followers(everyone, moved)

@@ -7,8 +7,9 @@ import numpy as np
 from ... import Kernel
 from ...engine import as_numpy, evenly, one_blas_thread
 from ..compare.measures import BY_CONSTRUCTION, REFUTED
+from ..compare.verdict import findings
 from ..data import Explored
-from .space import Judged, LiveSpace
+from .space import LiveSpace
 
 # Rows of the kernel matrix and of the certificate.
 MATRIX_ROWS, CERTIFIED = 120, 60
@@ -18,53 +19,50 @@ SPECTRUM = 24
 ALONG, ACROSS, DRAWN = 90, 18, 5
 
 
-def number_readings(space: LiveSpace, judge: Judged | None) -> dict[str, Any]:
-    """Score, rank, dimensions, and what the landmarks miss."""
-    return {
-        "score": None if judge is None else judge.score,
-        "score_name": None if judge is None else judge.name,
-        "wrong": 0 if judge is None else int(judge.wrong.sum()),
-        "rows": len(space.diagonal),
-        "alpha": space.alpha,
-        "rank": space.rank,
-        "rank_is_bound": not space.exact,
-        "dimension": space.effective_dimension,
-        "missed": float(space.residuals.mean()),
-        "worst": float(space.residuals.max(initial=0.0)),
-        "exact": space.exact,
-        "validity": space.validity,
-    }
-
-
-def matrix_reading(space: LiveSpace, rows: np.ndarray, data: Explored) -> dict[str, Any]:
-    """k among some rows, as bytes from the smallest to the largest value."""
-    kernel = space.kernel_map.kernel_
-    K = np.asarray(as_numpy(kernel(data.take(rows))), dtype=float)
+def readings_of(
+    space: LiveSpace, kernel: Kernel, rows: np.ndarray, data: Explored
+) -> dict[str, Any]:
+    """Numbers, spectrum and findings of a space; and k among some rows of all data, as bytes from
+    its smallest to its largest value."""
+    # Shares of the variance, in percent; what the landmarks miss is in the total.
+    total = float(space.values.sum() + space.residuals @ space.diagonal)
+    shares = 100 * space.values[:SPECTRUM] / (total or 1.0)
+    K = np.asarray(as_numpy(space.kernel_map.kernel_(data.take(rows))), dtype=float)
     low, high = float(K.min()), float(K.max())
     scaled = (K - low) / (high - low) if high > low else np.zeros_like(K)
+    found, judged = findings(space, len(space.diagonal), kernel), space.judged
     return {
-        "size": len(rows),
-        "low": low,
-        "high": high,
-        "values": (255 * scaled).round().astype(np.uint8).ravel(),
+        "numbers": {
+            "score": None if judged is None else judged.score,
+            "score_name": None if judged is None else judged.name,
+            "wrong": 0 if judged is None else int(judged.wrong.sum()),
+            "rows": len(space.diagonal),
+            "alpha": space.alpha,
+            "rank": int(space.kernel_map.rank_),
+            "rank_is_bound": not space.exact,
+            "dimension": space.effective_dimension,
+            "missed": float(space.residuals.mean()),
+            "worst": float(space.residuals.max(initial=0.0)),
+            "exact": space.exact,
+            "validity": space.validity,
+        },
+        "spectrum": [round(float(share), 3) for share in shares],
+        "matrix": {
+            "size": len(rows),
+            "low": low,
+            "high": high,
+            "values": (255 * scaled).round().astype(np.uint8).ravel(),
+        },
+        "findings": [f"{text[0].upper()}{text[1:]}." for text in found],
     }
 
 
-def rows_by_class(data: Explored) -> np.ndarray:
-    """Rows of the kernel matrix: a part of every class, class by class; or ordered by number."""
-    order = np.random.default_rng(1).permutation(len(data))[:MATRIX_ROWS]
-    if data.targets is None:
-        return np.sort(order)
-    key = data.codes if data.codes is not None else data.targets[:, 0]
-    return order[np.argsort(np.asarray(key)[order], kind="stable")]
-
-
-def certificate(space: LiveSpace, data: Explored) -> dict[str, Any]:
+def certificate(space: LiveSpace) -> dict[str, Any]:
     """A bound for the inner products of the coordinates, on some rows; None without one."""
     if space.validity == REFUTED or space.kernel_map.correction_:
         return {"bound": None, "proven": False, "rows": 0}
-    some = evenly(len(data), CERTIFIED)
-    bound = np.asarray(as_numpy(space.kernel_map.error_bound(data.take(some))))
+    some = evenly(len(space.data), CERTIFIED)
+    bound = np.asarray(as_numpy(space.kernel_map.error_bound(space.data.take(some))))
     size = float(np.sqrt(space.diagonal[some].max(initial=0.0)) ** 2) or 1.0
     return {
         "bound": float(bound.max()) / size,

@@ -14,7 +14,7 @@ from ..embeddings import PCA
 from ..plots.style import as_text
 from ..report.thumbnails import named_columns, thumbnails
 from .pictures import Plane
-from .space import Judged, LiveSpace
+from .space import LiveSpace
 
 NEAREST = 5
 # Columns by which a selection differs most.
@@ -31,32 +31,25 @@ class Pointer:
         self.at: int | tuple[float, float] | None = None
         self._near: list[int] = []
 
-    def tap(self, x: float, y: float, reach: float, plane: Plane) -> None:
-        """A click: on the nearest row within reach, or on the place itself."""
-        if not (np.isfinite(x) and np.isfinite(y)):
+    def point(self, at: int | tuple[float, float], plane: Plane, reach: float = 0.0) -> None:
+        """Choose a row by its position; or a place, or the nearest row within reach of it."""
+        if isinstance(at, int):
+            if not 0 <= at < len(self.data):
+                raise ValueError(f"row {at} is not one of the {len(self.data)} shown.")
+        elif not np.isfinite(at).all():
             raise ValueError("a place needs two finite numbers.")
-        apart = np.hypot(*(plane.points - [x, y]).T)
-        nearest = int(apart.argmin())
-        self.at = nearest if apart[nearest] <= reach else (x, y)
+        else:
+            apart = np.hypot(*(plane.points - at).T)
+            nearest = int(apart.argmin())
+            at = nearest if apart[nearest] <= reach else at
+        self.at = at
 
-    def choose(self, i: int) -> None:
-        """A row by its position."""
-        if not 0 <= i < len(self.data):
-            raise ValueError(f"row {i} is not one of the {len(self.data)} shown.")
-        self.at = i
-
-    def forget(self) -> None:
-        self.at, self._near = None, []
-
-    def about(self, space: LiveSpace, plane: Plane, judge: Judged | None) -> dict[str, Any]:
-        """Facts about it in a space, and the marks in its picture.
-
-        A row has its values, what is predicted for it when left out, and its nearest rows; a place
-        without a row those that are nearest in the picture. In a picture of components both have a
-        pre-image.
-        """
+    def about(self, space: LiveSpace, plane: Plane) -> dict[str, Any]:
+        """Facts about it in a space, and the marks in its picture. A row has its values, what is
+        predicted for it when left out, and its nearest rows; a place without a row those that are
+        nearest in the picture. In a picture of components both have a pre-image."""
         assert self.at is not None
-        data, at = self.data, self.at
+        data, at, judged = self.data, self.at, space.judged
         if isinstance(at, tuple):
             x, y = map(float, at)
             squares = ((plane.points - [x, y]) ** 2).sum(axis=1)
@@ -64,12 +57,16 @@ class Pointer:
             about: dict[str, Any] = {"x": x, "y": y}
         else:
             x, y = plane.points[at]
-            nearest = [j for j, _ in nearest_rows(space, at)]
+            nearest = nearest_rows(space, at)
             about = {"row": int(data.rows[at]), "index": int(at), "label": label_of(data, at)}
-            about["values"] = _values(data, at)
-            if judge is not None:
-                about["predicted"] = _answer(judge.predicted[at], data)
-                about["wrong"] = bool(judge.wrong[at])
+            about["values"] = []
+            columns = None if data.image_shape is not None else named_columns(data.shown)
+            if columns is not None:  # the first ones of the row as it was given
+                values = zip(columns[0][:MOST_VALUES], columns[1][at])
+                about["values"] = [[name, as_text(value)] for name, value in values]
+            if judged is not None:
+                about["predicted"] = _answer(judged.predicted[at], data)
+                about["wrong"] = bool(judged.wrong[at])
         self._near = nearest
         about["neighbours"] = [
             {"index": j, "row": int(data.rows[j]), "label": label_of(data, j)} for j in nearest
@@ -98,15 +95,12 @@ class Pointer:
         }
 
 
-def nearest_rows(space: LiveSpace, i: int, size: int = NEAREST) -> list[tuple[int, float]]:
-    """(row, distance) of the nearest rows in the kernel's space."""
+def nearest_rows(space: LiveSpace, i: int) -> list[int]:
+    """The nearest rows in the kernel's space, the nearest first."""
     Q = space.components
     squares = ((Q - Q[i]) ** 2).sum(axis=1)
     squares[i] = np.inf
-    size = min(size, len(Q) - 1)
-    nearest = np.argpartition(squares, size - 1)[:size]
-    nearest = nearest[np.argsort(squares[nearest], kind="stable")]
-    return [(int(j), float(np.sqrt(squares[j]))) for j in nearest]
+    return np.argsort(squares, kind="stable")[: min(NEAREST, len(Q) - 1)].tolist()
 
 
 def label_of(data: Explored, i: int) -> str:
@@ -118,9 +112,7 @@ def label_of(data: Explored, i: int) -> str:
 
 def _shown_point(scores: np.ndarray, space: LiveSpace, data: Explored) -> dict[str, Any] | None:
     """The point whose image has these scores (and no others), by a pre-image: a picture, or values.
-
-    None without one.
-    """
+    None without one."""
     if not data.vectors:
         return None
     coordinates = space.placed(np.asarray(scores, dtype=float)[None, :])
@@ -143,25 +135,20 @@ def about_selection(indices: np.ndarray, data: Explored) -> dict[str, Any] | Non
     found: dict[str, Any] = {"size": len(indices), "of": len(data), "indices": indices.tolist()}
     if data.codes is not None:
         counts = np.bincount(data.codes[indices], minlength=len(data.classes))
-        order = np.argsort(-counts, kind="stable")
-        found["classes"] = [[data.classes[c], int(counts[c])] for c in order if counts[c]]
+        common = np.argsort(-counts, kind="stable")
+        found["classes"] = [[data.classes[c], int(counts[c])] for c in common if counts[c]]
     elif data.target is not None:
         mean = float(np.mean(np.asarray(data.target, dtype=float)[indices]))
         found["mean"] = f"{mean:.4g}"
     if data.vectors and data.image_shape is None and len(indices) < len(data):
-        found["telling"] = _telling(indices, data)
+        inside = np.zeros(len(data), dtype=bool)
+        inside[indices] = True
+        a, b = data.X[inside].mean(axis=0), data.X[~inside].mean(axis=0)
+        spread = data.X.std(axis=0)
+        apart = np.abs(a - b) / np.where(spread > 0, spread, np.inf)
+        order = [j for j in np.argsort(-apart, kind="stable")[:TELLING] if apart[j] > 0]
+        found["telling"] = [[data.names[j], f"{a[j]:.3g}", f"{b[j]:.3g}"] for j in order]
     return found
-
-
-def _telling(indices, data):
-    """[name, mean inside, mean outside] of the columns that differ most, in standard deviations."""
-    inside = np.zeros(len(data), dtype=bool)
-    inside[indices] = True
-    a, b = data.X[inside].mean(axis=0), data.X[~inside].mean(axis=0)
-    spread = data.X.std(axis=0)
-    apart = np.abs(a - b) / np.where(spread > 0, spread, np.inf)
-    order = np.argsort(-apart, kind="stable")[:TELLING]
-    return [[data.names[j], f"{a[j]:.3g}", f"{b[j]:.3g}"] for j in order if apart[j] > 0]
 
 
 def as_csv(indices: np.ndarray, data: Explored) -> str:
@@ -175,15 +162,6 @@ def as_csv(indices: np.ndarray, data: Explored) -> str:
         label = [] if data.target is None else [data.target[i]]
         writer.writerow([int(data.rows[i]), *(harmless_value(v) for v in [*label, *table[i]])])
     return file.getvalue()
-
-
-def _values(data, i):
-    """[name, value] of the first columns of a row as it was given."""
-    found = None if data.image_shape is not None else named_columns(data.shown)
-    if found is None:
-        return []
-    names, table = found
-    return [[n, as_text(v)] for n, v in zip(names[:MOST_VALUES], table[i])]
 
 
 def _answer(value, data):

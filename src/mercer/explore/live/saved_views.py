@@ -1,17 +1,16 @@
-"""Kept views: pictures to look at beside the next, kernels to compare and to write to files."""
+"""Kept views: pictures to look at beside the next, kernels to compare, models to write to files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ... import Kernel, OnColumns, Projected, save
+from ... import Kernel, OnColumns, Projected
 from ...rows import rows_at
 from ..compare import KernelComparison, compare_kernels
-from ..compare.model import code_of, fit_model, kernel_model, one_line
+from ..compare.model import code_of, kernel_model, one_line
 from ..compare.tuning import rounded
 from ..data import Explored
 from .pictures import Plane
@@ -32,30 +31,15 @@ class SavedView:
     score: float | None
 
 
-class SavedViews(list[SavedView]):
-    """The kept views, in the order in which they are shown."""
-
-    def keep(self, view: SavedView) -> None:
-        if len(self) >= MOST_KEPT:
-            raise ValueError(f"{MOST_KEPT} spaces are kept already: let one go first.")
-        if any(other.name == view.name for other in self):
-            raise ValueError(f"{view.name} is kept already.")
-        self.append(view)
-
-    def drop(self, place: int) -> None:
-        if not 0 <= place < len(self):
-            raise ValueError("this space is not kept any more.")
-        del self[place]
-
-    def update(self) -> dict[str, Any]:
-        """For the page: what is kept, and where its points lie."""
-        points: dict[str, np.ndarray] = {}
-        for place, view in enumerate(self):
-            points[f"x{place}"], points[f"y{place}"] = view.plane.points.T.astype(np.float32)
-        return {
-            "saved_points": points,
-            "saved_views": [{"name": view.name, "score": view.score} for view in self],
-        }
+def shown_views(views: list[SavedView]) -> dict[str, Any]:
+    """For the page: what is kept, and where its points lie."""
+    points: dict[str, np.ndarray] = {}
+    for place, view in enumerate(views):
+        points[f"x{place}"], points[f"y{place}"] = view.plane.points.T.astype(np.float32)
+    return {
+        "saved_points": points,
+        "saved_views": [{"name": view.name, "score": view.score} for view in views],
+    }
 
 
 def _portable(kernel: Kernel, data: Explored) -> Kernel:
@@ -86,25 +70,24 @@ def comparison_of(
 
 def verdict_of(comparison: KernelComparison) -> dict[str, Any]:
     """The verdict of a comparison, as the page shows it."""
-    rows = [
-        {
-            "name": record["kernel"] or record["model"],
-            "score": record.get("score"),
-            "interval": record.get("interval"),
-            "best": bool(record.get("within_noise_of_best")),
-            "kernel": record["kernel"] is not None,
-        }
-        for record in comparison.records()
-    ]
     return {
         "headline": comparison.headline,
         "reasons": comparison.reasons,
         "score": comparison.score_name,
-        "rows": rows,
+        "rows": [
+            {
+                "name": record["kernel"] or record["model"],
+                "score": record.get("score"),
+                "interval": record.get("interval"),
+                "best": bool(record.get("within_noise_of_best")),
+                "kernel": record["kernel"] is not None,
+            }
+            for record in comparison.records()
+        ],
     }
 
 
-def _model_of(kernel: Kernel, space: LiveSpace, data: Explored) -> BaseEstimator:
+def model_of(kernel: Kernel, space: LiveSpace, data: Explored) -> BaseEstimator:
     """A model in the kernel's space, with the penalty that the page has found for numbers."""
     alpha = None if space.alpha is None else rounded(space.alpha)
     return kernel_model(_portable(kernel, data), data, space.validity, alpha=alpha)
@@ -114,7 +97,7 @@ def model_code(
     kernel: Kernel, space: LiveSpace, data: Explored, learned_from: Kernel | None = None
 ) -> str:
     """Lines to copy into a script. `learned_from` is the kernel whose metric was learned."""
-    model = _model_of(kernel, space, data)
+    model = model_of(kernel, space, data)
     if not isinstance(kernel, Projected) or learned_from is None:
         return code_of(model)
     before, rows = [], "X"
@@ -123,14 +106,3 @@ def model_code(
     before.append(f"A = learn_kernel({rows}, y, {learned_from!r}, random_state=0).kernel.A")
     named = (one_line(kernel), f"Projected({kernel.kernel!r}, A)")
     return code_of(model, before=before, named=named)
-
-
-def write_files(
-    folder: Path, kernel: Kernel, kernels: Mapping[str, Kernel], space: LiveSpace, data: Explored
-) -> list[str]:
-    """model.mercer, fitted to all rows that have a target, and report.html; their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
-    save(fit_model(_model_of(kernel, space, data), data), folder / "model.mercer")
-    comparison = comparison_of(kernels, data, max_points=REPORTED)
-    comparison.to_html(folder / "report.html", title="Kernels explored")
-    return [str(folder / "model.mercer"), str(folder / "report.html")]

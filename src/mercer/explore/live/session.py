@@ -5,7 +5,7 @@ updates, the quick ones first: the caller shows each, and stops asking for more 
 request waits. So a knob that moves is followed by first looks, and by all points when it rests.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ... import Kernel, OnColumns, Projected, learn_kernel, parse_kernel
+from ... import Kernel, OnColumns, Projected, learn_kernel, parse_kernel, save
 from ...kernels import KERNELS
+from ..compare.model import fit_model
 from ..compare.tuning import rounded
 from ..data import Explored
 from . import readings
 from . import saved_views as views
 from .animation import Animation, Update
 from .knobs import Curves, Knob, knobs_of, turned
-from .pictures import Plane
 from .row_facts import Pointer, about_selection, as_csv
 
 Request = dict[str, Any]
@@ -34,14 +34,7 @@ REFUSED = (ValueError, TypeError, ArithmeticError, ImportError, OSError, MemoryE
 
 
 class Session:
-    """A session of the explorer: data, a kernel, the view, and what was kept.
-
-    Parameters
-    ----------
-    data : Explored
-    kernel : Kernel
-    folder : where files are written when asked for
-    """
+    """A session of the explorer: data, a kernel, the view, what was kept, a folder for files."""
 
     def __init__(self, data: Explored, kernel: Kernel, folder: str | Path = "mercer-explore"):
         self.data, self.kernel, self.folder = data, kernel, Path(folder)
@@ -49,7 +42,7 @@ class Session:
         self.metric: LearnedMetric | None = None
         self.animation = Animation(data)
         self.pointer = Pointer(data)
-        self.saved_views = views.SavedViews()
+        self.saved_views: list[views.SavedView] = []
         self.selected = np.empty(0, dtype=int)
         self.columns = [int(data.X.var(axis=0).argmax())] if data.vectors else []
         self.knobs: list[Knob] = []
@@ -76,10 +69,8 @@ class Session:
     # --- requests ---------------------------------------------------------------------------------
 
     def answer(self, request: Request) -> Updates:
-        """Updates for one request; what is refused is told, and changes nothing.
-
-        None and REST tell nothing: a newer request may come in between.
-        """
+        """Updates for one request; what is refused is told, and changes nothing. None and REST tell
+        nothing: a newer request may come in between."""
         try:
             action = getattr(self, f"_do_{request.get('do')}", None)
             if action is None:
@@ -108,7 +99,7 @@ class Session:
             "view": self.animation.view,
             "prior_columns": self.columns,
             "selection": about_selection(self.selected, data),
-        } | self.saved_views.update()
+        } | views.shown_views(self.saved_views)
         yield from self._changed(self.kernel, self.metric)
 
     # --- the kernel -------------------------------------------------------------------------------
@@ -160,22 +151,24 @@ class Session:
         bound = self.data.bound(full)
         bound.points(few)
         bound(few)
-        if metric is not self.metric:
-            self._curves.forget()
+        if metric is not self.metric:  # the same names stand for other kernels
+            self._curves = Curves(self.data)
         self.kernel, self.metric = kernel, metric
-        self.knobs = knobs_of(kernel, self.data if metric is None else metric.seen(self.data))
-        self.animation.alpha = None  # it says nothing of another kernel
+        seen = self.data
         told: Update = {"on": metric is not None}
         if metric is not None:
-            told["importances"] = metric.shares(self.data.names)
-        yield {
-            "expression": repr(kernel),
-            "metric": told,
-            "knobs": [
-                asdict(knob) | {"curve": self._curves.known(full, self._inside(knob))}
-                for knob in self.knobs
-            ],
-        }
+            names = [f"direction {j}" for j in range(metric.A.shape[1])]
+            seen = replace(seen, X=seen.X @ metric.A, names=names, task=None, target=None)
+            order = np.argsort(-metric.importances, kind="stable")[:MOST_SHARES]
+            shares = [round(float(share), 4) for share in metric.importances[order]]
+            told["importances"] = [(self.data.names[j], s) for j, s in zip(order, shares)]
+        self.knobs = knobs_of(kernel, seen)
+        self.animation.alpha = None  # it says nothing of another kernel
+        knobs = [
+            asdict(knob) | {"curve": self._curves.along(full, self._inside(knob), new=False)}
+            for knob in self.knobs
+        ]
+        yield {"expression": repr(kernel), "metric": told, "knobs": knobs}
         yield from self._frames(None)
 
     def _inside(self, knob: Knob) -> Knob:
@@ -195,9 +188,9 @@ class Session:
             yield REST
         yield from self._marked(animation.all_rows(kernel), asked)
         space, plane = animation.present
-        yield {"certificate": readings.certificate(space, self.data), "code": self.code()}
+        yield {"certificate": readings.certificate(space), "code": self.code()}
         if isinstance(self.pointer.at, int):
-            yield self.pointer.about(space, plane, animation.judge)
+            yield self.pointer.about(space, plane)
         for knob in self.knobs:
             yield {"curves": {knob.name: self._curves.along(kernel, self._inside(knob))}}
         yield from self._marked(animation.settling(), asked)
@@ -228,7 +221,7 @@ class Session:
         if animation.space is None:
             return
         if animation.is_whole:
-            yield from self._marked(animation.look_again(), request.get("id"))
+            yield from self._marked(animation.look_at(animation.space), request.get("id"))
         else:
             yield from self._all_rows()
         yield from self._marked(animation.settling(), request.get("id"))
@@ -256,37 +249,43 @@ class Session:
 
     def _do_tap(self, request: Request) -> Updates:
         x, y, reach = (float(request.get(key, 0.0)) for key in ("x", "y", "reach"))
-        yield from self._pointed(lambda plane: self.pointer.tap(x, y, reach, plane))
+        yield from self._pointed((x, y), reach)
 
     def _do_row(self, request: Request) -> Updates:
-        yield from self._pointed(lambda plane: self.pointer.choose(int(request["index"])))
+        yield from self._pointed(int(request["index"]))
 
-    def _pointed(self, point: Callable[[Plane], None]) -> Updates:
+    def _pointed(self, at: int | tuple[float, float], reach: float = 0.0) -> Updates:
         """Point at something of the present picture, and tell what is known of it."""
         if self.animation.space is None:
             return
         yield from self._all_rows()
         space, plane = self.animation.present
-        point(plane)
-        yield self.pointer.about(space, plane, self.animation.judge)
+        self.pointer.point(at, plane, reach)
+        yield self.pointer.about(space, plane)
 
     def _do_forget(self, request: Request) -> Updates:
-        self.pointer.forget()
+        self.pointer = Pointer(self.data)
         yield {"about_point": None, "marks": self.pointer.marks(None)}
 
     # --- saved views ------------------------------------------------------------------------------
 
     def _do_keep(self, request: Request) -> Updates:
         yield from self._all_rows()
-        _, plane = self.animation.present
-        judge = self.animation.judge
-        score = None if judge is None else judge.score
-        self.saved_views.keep(views.SavedView(self.name, self.full_kernel, plane, score))
-        yield self.saved_views.update()
+        space, plane = self.animation.present
+        if len(self.saved_views) >= views.MOST_KEPT:
+            raise ValueError(f"{views.MOST_KEPT} spaces are kept already: let one go first.")
+        if any(view.name == self.name for view in self.saved_views):
+            raise ValueError(f"{self.name} is kept already.")
+        score = None if space.judged is None else space.judged.score
+        self.saved_views.append(views.SavedView(self.name, self.full_kernel, plane, score))
+        yield views.shown_views(self.saved_views)
 
     def _do_drop(self, request: Request) -> Updates:
-        self.saved_views.drop(int(request["place"]))
-        yield self.saved_views.update() | {"comparison": None}
+        place = int(request["place"])
+        if not 0 <= place < len(self.saved_views):
+            raise ValueError("this space is not kept any more.")
+        del self.saved_views[place]
+        yield views.shown_views(self.saved_views) | {"comparison": None}
 
     def kernels(self) -> dict[str, Kernel]:
         """Those kept and the present one, by name."""
@@ -301,9 +300,13 @@ class Session:
     def _do_save(self, request: Request) -> Updates:
         yield from self._all_rows()
         yield {"status": f"Writing to {self.folder} …"}
+        model, report = self.folder / "model.mercer", self.folder / "report.html"
+        self.folder.mkdir(parents=True, exist_ok=True)
         space, _ = self.animation.present
-        paths = views.write_files(self.folder, self.full_kernel, self.kernels(), space, self.data)
-        yield {"saved": paths, "status": ""}
+        save(fit_model(views.model_of(self.full_kernel, space, self.data), self.data), model)
+        found = views.comparison_of(self.kernels(), self.data, max_points=views.REPORTED)
+        found.to_html(report, title="Kernels explored")
+        yield {"saved": [str(model), str(report)], "status": ""}
 
 
 def _offered_kernels(data: Explored) -> list[str]:
@@ -337,16 +340,6 @@ class LearnedMetric:
     def under(self, kernel: Kernel) -> Kernel:
         """The kernel on the learned directions."""
         return Projected(kernel, self.A)
-
-    def seen(self, data: Explored) -> Explored:
-        """The rows as a kernel under this metric sees them."""
-        names = [f"direction {j}" for j in range(self.A.shape[1])]
-        return replace(data, X=data.X @ self.A, names=names, task=None, target=None)
-
-    def shares(self, names: list[str]) -> list[tuple[str, float]]:
-        """The columns that count most."""
-        order = np.argsort(-self.importances, kind="stable")[:MOST_SHARES]
-        return [(names[j], round(float(self.importances[j]), 4)) for j in order]
 
 
 def learned_metric(kernel: Kernel, data: Explored) -> tuple[Kernel, LearnedMetric]:

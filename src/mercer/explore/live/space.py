@@ -13,8 +13,8 @@ import numpy as np
 from ... import Kernel, KernelMap
 from ...engine import as_numpy, eigh, gram
 from ...solve import LeaveOneOut, RidgeProblem, RidgeSolution, solve_ridge
+from ..compare.folds import ACCURACY, R2
 from ..compare.measures import longest_share, validity_of
-from ..compare.scores import ACCURACY, R2
 from ..data import CLASSES, Explored
 
 # Landmarks of the picture that follows the hand, and of the one that follows it a moment later.
@@ -27,50 +27,38 @@ NEAR = np.array([0.1, 1.0, 10.0])
 EXACT = 1e-9
 
 
+@dataclass(frozen=True)
+class Judged:
+    """The score, and the prediction of each row by the fit to all others."""
+
+    name: str
+    score: float
+    predicted: np.ndarray  # codes of classes, or numbers
+    wrong: np.ndarray  # marks rows of a class that is not found
+
+
 @dataclass
 class LiveSpace:
-    """Coordinates of all rows, decomposed.
+    """Coordinates of all rows, decomposed."""
 
-    Attributes
-    ----------
-    kernel_map : KernelMap
-        Fitted to the landmarks; maps new points.
-    components, values, directions : ndarray
-        The scores of kernel PCA, largest first; the eigenvalues of the centred kernel matrix; and
-        unit vectors in the coordinates of the map.
-    mean : ndarray
-        Of the coordinates.
-    residuals : ndarray
-        rho^2(x) / k(x, x) of every row: what the landmarks do not see of it.
-    diagonal : ndarray
-        k(x, x) of every row.
-    tested : points
-        On which a kernel of unknown validity is tested.
-    targets : ndarray or None
-    ridge : RidgeSolution or None
-        Of the penalty with the smallest leave-one-out error; None without a target, or before it is
-        found.
-    """
-
-    kernel_map: KernelMap
-    components: np.ndarray
-    values: np.ndarray
-    directions: np.ndarray
-    mean: np.ndarray
-    residuals: np.ndarray
-    diagonal: np.ndarray
-    tested: Any
-    targets: np.ndarray | None
+    kernel_map: KernelMap  # fitted to the landmarks; maps new points
+    components: np.ndarray  # the scores of kernel PCA, largest first
+    values: np.ndarray  # the eigenvalues of the centred kernel matrix
+    directions: np.ndarray  # unit vectors in the coordinates of the map
+    mean: np.ndarray  # of the coordinates
+    residuals: np.ndarray  # rho^2(x) / k(x, x): what the landmarks do not see of a row
+    diagonal: np.ndarray  # k(x, x) of every row
+    data: Explored
+    # Of the penalty with the smallest leave-one-out error; None without a target, and before
+    # `judge` has found it.
     ridge: RidgeSolution | None = None
+    judged: Judged | None = None
 
     @cached_property
     def validity(self) -> str:
         """Whether this is a kernel: "by construction", "not refuted" or "refuted"."""
-        return validity_of(self.kernel_map.kernel_, self.tested, self.kernel_map.correction_)
-
-    @property
-    def rank(self) -> int:
-        return int(self.kernel_map.rank_)
+        tested = self.data.take(np.arange(min(TESTED, len(self.data))))
+        return validity_of(self.kernel_map.kernel_, tested, self.kernel_map.correction_)
 
     @property
     def alpha(self) -> float | None:
@@ -78,16 +66,9 @@ class LiveSpace:
         return None if self.ridge is None else self.ridge.choice.alpha
 
     @property
-    def variance(self) -> float:
-        """The mean variance of the rows: the unit of penalties."""
-        return float(self.values.sum()) / len(self.components)
-
-    @property
     def effective_dimension(self) -> float:
-        """The number of directions that share the variance.
-
-        What the landmarks do not see counts as spread evenly over all directions that are left.
-        """
+        """The number of directions that share the variance. What the landmarks do not see counts as
+        spread evenly over all directions that are left."""
         missed = float(self.residuals @ self.diagonal)
         largest = float(self.values.max(initial=0.0))
         unit = max(largest, missed, float(np.finfo(float).tiny))  # squares would overflow
@@ -113,30 +94,40 @@ class LiveSpace:
         """Whether the landmarks explain every row."""
         return bool(self.residuals.max(initial=0.0) < EXACT)
 
-    def scores(self, size: int) -> np.ndarray:
-        """The leading components of kernel PCA, one column each."""
-        return self.components[:, :size]
-
     def placed(self, scores: np.ndarray) -> np.ndarray:
         """Coordinates in the map of points given by their scores."""
         return self.mean + scores @ self.directions[:, : scores.shape[1]].T
 
-    def find_penalty(self, near: float | None = None) -> None:
-        """Search for the penalty with the smallest leave-one-out error.
+    def judge(self, near: float | None = None) -> None:
+        """Find the penalty with the smallest leave-one-out error, and judge ridge by it.
 
         `near` is the last penalty relative to the mean variance: only its neighbours are tried.
+        Classes are columns of 0 and 1, and the largest prediction decides (scikit-learn's
+        RidgeClassifier). Without a target there is nothing to judge.
         """
+        data = self.data
+        if data.targets is None:
+            return
         rule = LeaveOneOut() if near is None else LeaveOneOut(near * NEAR, relative=True)
-        problem = RidgeProblem.on_coordinates(self.components, self.targets, rule)
+        problem = RidgeProblem.on_coordinates(self.components, data.targets, rule)
         self.ridge = solve_ridge(problem, "primal")
+        misses = self.ridge.left_out().residuals
+        left_out = data.targets - misses
+        if data.task == CLASSES:
+            predicted = left_out.argmax(axis=1)
+            wrong = predicted != data.codes
+            self.judged = Judged(ACCURACY, float(np.mean(~wrong)), predicted, wrong)
+            return
+        spread = float(np.var(data.targets[:, 0])) or 1.0
+        score = 1.0 - float(np.mean(misses[:, 0] ** 2)) / spread
+        self.judged = Judged(R2, score, left_out[:, 0], np.zeros(len(data), dtype=bool))
 
 
 def explored_space(kernel: Kernel, data: Explored, landmarks: Any = None) -> LiveSpace:
     """The space on given landmarks (quick), or on FINE landmarks that the kernel itself chooses."""
     kernel_map, F = space_coordinates(kernel, data, landmarks)
     space = decomposed(kernel_map, F, data)
-    if data.targets is not None:
-        space.find_penalty()
+    space.judge()
     return space
 
 
@@ -165,7 +156,7 @@ def space_coordinates(
 
 
 def decomposed(kernel_map: KernelMap, F: np.ndarray, data: Explored) -> LiveSpace:
-    """The space of coordinates F, which are overwritten; its penalty is not searched for yet."""
+    """The space of coordinates F, which are overwritten; not judged yet."""
     diagonal = np.asarray(as_numpy(kernel_map.kernel_.diag(data.X)), dtype=float)
     residuals = np.maximum(diagonal - np.einsum("ij,ij->i", F, F), 0.0)
     residuals /= np.maximum(diagonal, np.finfo(float).tiny)
@@ -176,42 +167,5 @@ def decomposed(kernel_map: KernelMap, F: np.ndarray, data: Explored) -> LiveSpac
     mean = F.mean(axis=0)
     F -= mean
     values, V = eigh(gram(F))
-    tested = data.take(np.arange(min(TESTED, len(data))))
     pca = (F @ V, np.maximum(values, 0.0), V, mean)
-    return LiveSpace(kernel_map, *pca, residuals, diagonal, tested, data.targets)
-
-
-# --- leave-one-out --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Judged:
-    """The score, and the prediction of each row by the fit to all others.
-
-    `predicted` holds codes of classes, or numbers; `wrong` marks rows of a class that is not found.
-    """
-
-    name: str
-    score: float
-    predicted: np.ndarray
-    wrong: np.ndarray
-
-
-def judged(space: LiveSpace, data: Explored) -> Judged | None:
-    """Ridge in the kernel's space, each row left out in turn; None without a target.
-
-    Classes are columns of 0 and 1, and the largest prediction decides (scikit-learn's
-    RidgeClassifier).
-    """
-    if data.targets is None or space.ridge is None:
-        return None
-    misses = space.ridge.left_out().residuals
-    left_out = data.targets - misses
-    if data.task != CLASSES:
-        y = data.targets[:, 0]
-        spread = float(np.var(y)) or 1.0
-        score = 1.0 - float(np.mean(misses[:, 0] ** 2)) / spread
-        return Judged(R2, score, left_out[:, 0], np.zeros(len(y), dtype=bool))
-    predicted = left_out.argmax(axis=1)
-    wrong = predicted != data.codes
-    return Judged(ACCURACY, float(np.mean(~wrong)), predicted, wrong)
+    return LiveSpace(kernel_map, *pca, residuals, diagonal, data)

@@ -114,10 +114,11 @@ class GramDisplay(style.Display):
         if normalize:
             length = np.sqrt(np.maximum(np.diagonal(K), 0))
             K = K / np.outer(*[np.where(length > 0, length, 1)] * 2)
-        order = np.arange(len(K))
+        order, labels, codes = np.arange(len(K)), None, None
         if self.y is not None:
-            keys = self.y if style.is_numeric_target(self.y) else style.classes_of(self.y)[1]
-            order = np.argsort(keys, kind="stable")
+            if not style.is_numeric_target(self.y):
+                labels, codes = style.classes_of(self.y)
+            order = np.argsort(self.y if codes is None else codes, kind="stable")
         signed = K.min() < 0
         largest = np.abs(K).max()
         limits = {"vmin": -largest, "vmax": largest} if signed else {"vmin": 0}
@@ -128,19 +129,16 @@ class GramDisplay(style.Display):
                 interpolation="antialiased",
                 **limits,
             )
-        self._blocks(ax)
         if colorbar:
             self._colorbar(self.image_, shrink=0.8)
+        ax.tick_params(length=0)
+        ax.set(xticks=[], yticks=[])
+        if codes is not None:
+            self._blocks(ax, labels, codes)
         return self._finish(quiet=False)
 
-    def _blocks(self, ax):
+    def _blocks(self, ax, labels, codes):
         """Lines between classes, and their names in the middle of the blocks."""
-        ax.tick_params(length=0)
-        if self.y is None or style.is_numeric_target(self.y):
-            ax.set_xticks([])
-            ax.set_yticks([])
-            return
-        labels, codes = style.classes_of(self.y)
         ends = np.cumsum(np.bincount(codes))
         if len(labels) <= 40:
             for end in ends[:-1]:

@@ -25,6 +25,11 @@ def write_difference(result: Any, path: Any, *, names: tuple[str, str] = ("X", "
     most = max([float(np.abs(field.values).max()) for field in fields], default=0.0) or 1.0
     for number, field in enumerate(fields):
         models[f"pair{number}"] = witness_figure(field, points, names, most)
+    tables = []
+    for rows in result.rows(LISTED):
+        few = rows[list(rows.columns[:12])]
+        cells = [[shortened(as_text(v), 40) for v in row] for row in few.to_numpy(dtype=object)]
+        tables.append({"names": [str(c) for c in few.columns], "rows": cells})
     html = rendered(
         "difference.html",
         models,
@@ -34,7 +39,7 @@ def write_difference(result: Any, path: Any, *, names: tuple[str, str] = ("X", "
         names=names,
         colours=COLOURS[:2],
         columns=result.columns,
-        tables=[_cells(rows) for rows in result.rows(LISTED)],
+        tables=tables,
         pairs=[field.names for field in fields],
         kernel=short_numbers(repr(result.kernel)),
     )
@@ -52,14 +57,11 @@ def space_figure(result: Any, points: list[np.ndarray], names: tuple[str, str]) 
     """Both samples in one feature space: its two directions of largest variance."""
     from bokeh.plotting import figure
 
-    both = np.concatenate(points)
-    Z = KernelPCA(2, kernel=result.kernel).fit_transform(both)
+    Z = KernelPCA(2, kernel=result.kernel).fit_transform(np.concatenate(points))
     panel = figure(
         height=420, sizing_mode="stretch_width", tools="pan,wheel_zoom,reset", name="space"
     )
-    starts = (0, len(points[0]))
-    for start, rows, colour, name in zip(starts, points, COLOURS, names):
-        part = Z[start : start + len(rows)]
+    for part, colour, name in zip(np.split(Z, [len(points[0])]), COLOURS, names):
         look: Any = {"fill_color": colour, "fill_alpha": 0.75, "line_color": None}
         panel.scatter(part[:, 0], part[:, 1], size=5, legend_label=name, **look)
     _quiet(panel)
@@ -141,12 +143,3 @@ def _quiet(panel):
     panel.legend.label_text_color = "#808080"
     panel.legend.padding = panel.legend.margin = 0
     panel.legend.click_policy = "hide"
-
-
-def _cells(rows):
-    """A frame as names and texts."""
-    shown = rows[list(rows.columns[:12])]
-    return {
-        "names": [str(c) for c in shown.columns],
-        "rows": [[shortened(as_text(v), 40) for v in row] for row in shown.to_numpy(dtype=object)],
-    }

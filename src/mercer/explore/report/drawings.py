@@ -34,8 +34,8 @@ def of_objects(kernel: Any, X: Any) -> tuple[list[str], list[str]] | None:
             column = list(X.columns).index(column)
         X = X.to_numpy()[:, column or 0]
     ways: dict[str, Callable] = {"graphs": _graphs, "paths": _paths, "sets": _sets}
-    drawn, texts = ways[part.drawn_as](part, part.points(X))
-    return [_image(shapes) for shapes in drawn], texts
+    drawn = list(ways[part.drawn_as](part, part.points(X)))
+    return [_image(shapes) for shapes, _ in drawn], [text for _, text in drawn]
 
 
 def _part(kernel, column=None):
@@ -62,20 +62,17 @@ def _graphs(kernel, X):
     place = np.empty(len(sizes), dtype=int)
     place[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
     colour = place[codes]
-    drawn, texts = [], []
     firsts = np.searchsorted(graphs.source, graphs.starts)
     for i, (a, b) in enumerate(pairwise(graphs.starts)):
         arcs = slice(firsts[i], firsts[i + 1])
         u, v = graphs.source[arcs] - a, graphs.target[arcs] - a
         u, v = u[u <= v], v[u <= v]
-        texts.append(f"{b - a} nodes, {len(u)} edges")
-        drawn.append([] if b - a > MOST_NODES else _graph(b - a, u, v, colour[a:b]))
-    return drawn, texts
+        seen = 0 < b - a <= MOST_NODES
+        shapes = _graph(b - a, u, v, colour[a:b]) if seen else []
+        yield shapes, f"{b - a} nodes, {len(u)} edges"
 
 
 def _graph(n, u, v, colour):
-    if not n:
-        return []
     Z = _fitted(_layout(n, u, v), equal=True)
     lines = "".join(f"M{_xy(Z[i])}L{_xy(Z[j])}" for i, j in zip(u, v) if i != j)
     shapes = [_stroke(lines, "#777", 2)] if lines else []
@@ -115,7 +112,6 @@ def _layout(n, u, v):
 
 def _paths(kernel, X):
     """One line per channel, each over its own range."""
-    drawn, texts = [], []
     for path in read_paths(X):
         rows = np.unique(np.linspace(0, len(path) - 1, MOST_POINTS).round().astype(int))
         shapes = []
@@ -123,9 +119,7 @@ def _paths(kernel, X):
             Z = _fitted(np.column_stack([rows, channel]))
             line = "M" + "L".join(_xy(z) for z in Z)
             shapes.append(_stroke(line, COLOURS[c % len(COLOURS)], 3))
-        drawn.append(shapes)
-        texts.append(f"{len(path)} points, {path.shape[1]} channels")
-    return drawn, texts
+        yield shapes, f"{len(path)} points, {path.shape[1]} channels"
 
 
 def _sets(kernel, X):
@@ -135,13 +129,10 @@ def _sets(kernel, X):
     if len(members):
         Z[:, : min(2, members.shape[1])] = members[:, :2]
         Z = _fitted(Z)
-    drawn, texts = [], []
     for a, b in pairwise(starts):
         few = np.unique(np.linspace(a, b - 1, min(b - a, MOST_MEMBERS)).round().astype(int))
         dots = "".join(f"M{_xy(z)}h0" for z in Z[few])
-        drawn.append([_stroke(dots, COLOURS[0], 5)] if dots else [])
-        texts.append(f"{b - a} members")
-    return drawn, texts
+        yield [_stroke(dots, COLOURS[0], 5)] if dots else [], f"{b - a} members"
 
 
 # --- SVG ------------------------------------------------------------------------------------------

@@ -20,12 +20,8 @@ from ..plots.style import COLOURS, SHAPES, as_text, classes_of, is_numeric_targe
 from .page import plain_panel
 
 # matplotlib's shapes in Bokeh's words.
-MARKERS = dict(
-    zip(
-        SHAPES,
-        ("circle", "triangle", "square", "diamond", "inverted_triangle", "plus", "x", "star"),
-    )
-)
+WORDS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "plus", "x", "star")
+MARKERS = dict(zip(SHAPES, WORDS))
 # Placeholders are filled in as text by Bokeh, never as markup; the browser tests try.
 # Styles stand in the markup: tooltips live in a shadow tree that the page's own do not reach.
 TOOLTIP = """
@@ -50,21 +46,14 @@ def data_source(
 ) -> ColumnDataSource:
     """Everything about every point, once: panels that share it share their selection."""
     n, target = len(comparison), comparison.target
-    colours, shapes = appearance(target, n)
     fitted = ~comparison.held_out if comparison.held_out.any() else np.zeros(n, dtype=bool)
     size = np.clip(8 * (800 / n) ** 0.5, 4, 8)
-    data: dict[str, Any] = {
-        "colour": colours,
-        "shape": shapes,
+    data = point_columns(comparison.data, images, texts) | {
         "size": np.where(fitted, size / 2, size).astype(np.float32),
         "alpha": np.where(fitted, 0.35, 0.85).astype(np.float32),
         "edge": [WRONG if wrong else "rgba(0,0,0,0)" for wrong in wrong_rows(comparison)],
         "label": [""] * n if target is None else [as_text(v) for v in target],
-        "text": texts,
-        "row": comparison.rows.astype(np.int32),
     }
-    if images is not None:
-        data["image"] = images
     for number, space in enumerate(comparison.spaces):
         for name, Z in space.embeddings.items():
             data[f"{name} x{number}"], data[f"{name} y{number}"] = Z.T.astype(np.float32)
@@ -82,17 +71,21 @@ def wrong_rows(comparison: KernelComparison) -> np.ndarray:
     return predicted.astype(int) != comparison.codes
 
 
-def appearance(target: Any, n: int) -> tuple[list[str], list[str]]:
-    """Colour and shape of every point."""
-    if target is None:
-        return [COLOURS[0]] * n, ["circle"] * n
-    if is_numeric_target(target):
+def point_columns(data: Any, images: list[str] | None, texts: list[str]) -> dict[str, Any]:
+    """Colour, shape, text, position and thumbnail (if any) of every point."""
+    n, target = len(data), data.target
+    colours, shapes = [COLOURS[0]] * n, ["circle"] * n
+    if target is not None and is_numeric_target(target):
         values = np.asarray(target, dtype=float)
         place = (values - values.min()) / (np.ptp(values) or 1.0)
-        return [Cividis256[i] for i in (255 * place).round().astype(int)], ["circle"] * n
-    labels, codes = classes_of(target)
-    styles = looks(len(labels))
-    return [styles[c][0] for c in codes], [MARKERS[styles[c][1]] for c in codes]
+        colours = [Cividis256[i] for i in (255 * place).round().astype(int)]
+    elif target is not None:
+        labels, codes = classes_of(target)
+        styles = looks(len(labels))
+        colours = [styles[c][0] for c in codes]
+        shapes = [MARKERS[styles[c][1]] for c in codes]
+    found = {"colour": colours, "shape": shapes, "text": texts, "row": data.rows.astype(np.int32)}
+    return found if images is None else found | {"image": images}
 
 
 # --- points ---------------------------------------------------------------------------------------
@@ -115,22 +108,14 @@ def add_points(panel: Any, source: ColumnDataSource, x: str, y: str, **options: 
 def scatter(
     number: int, space: KernelSpace, source: ColumnDataSource, shown: BooleanFilter
 ) -> figure:
-    """The space of one kernel; which embedding its columns hold is switched by the page.
-
-    One unit is as long across as it is up: distances in the picture are those of the embedding.
-    """
+    """The space of one kernel; which embedding its columns hold is switched by the page. One unit
+    is as long across as it is up: distances in the picture are those of the embedding."""
     panel = figure(
-        name=f"panel {number}",
-        height=400,
-        sizing_mode="stretch_width",
-        x_range=DataRange1d(range_padding=0.06),
-        y_range=DataRange1d(range_padding=0.06),
-        match_aspect=True,
-        tools="lasso_select,box_select,tap,pan,wheel_zoom,reset",
-        active_drag="lasso_select",
-        toolbar_location="right",
-        output_backend="canvas",
-    )
+        name=f"panel {number}", height=400, sizing_mode="stretch_width", match_aspect=True,
+        x_range=DataRange1d(range_padding=0.06), y_range=DataRange1d(range_padding=0.06),
+        tools="lasso_select,box_select,tap,pan,wheel_zoom,reset", active_drag="lasso_select",
+        toolbar_location="right", output_backend="canvas",
+    )  # fmt: skip
     add_points(
         panel, source, f"x{number}", f"y{number}", view=CDSView(filter=shown), size="size",
         fill_alpha="alpha", line_color="edge", selection_line_color="#111111",
@@ -149,13 +134,9 @@ def residuals(comparison: KernelComparison) -> figure:
     predicted, truth = comparison.spaces[0].predicted, np.asarray(comparison.target, dtype=float)
     assert predicted is not None
     panel = figure(
-        name="residuals",
-        height=340,
-        width=420,
-        match_aspect=True,
-        tools="pan,wheel_zoom,reset",
+        name="residuals", height=340, width=420, match_aspect=True, tools="pan,wheel_zoom,reset",
         output_backend="canvas",  # WebGL draws nothing in browsers without a GPU
-    )
+    )  # fmt: skip
     panel.scatter(predicted, truth, size=5, alpha=0.6, color="#2C8FCE", line_color=None)
     both = np.concatenate([predicted, truth])
     ends = [float(both.min()), float(both.max())]

@@ -22,19 +22,12 @@ MOST_IN_CONFUSION = 20
 
 
 def write_report(
-    comparison: Any, path: str | PathLike[str] | None = None, *, title: str = "Kernels compared"
+    comparison: "KernelComparison", path: str | PathLike[str] | None = None, *, title: str
 ) -> str:
     """The page as a file (its path is returned), or as text where no path is given."""
-    style.as_comparison(comparison)
     if path is not None:
         with pts.naming("path"):
             path = Path(os.fspath(path))
-    html = page(comparison, title)
-    return html if path is None else write_page(html, path)
-
-
-def page(comparison: "KernelComparison", title: str) -> str:
-    """The page as text."""
     require_bokeh()
     from bokeh.models import BooleanFilter
 
@@ -55,9 +48,17 @@ def page(comparison: "KernelComparison", title: str) -> str:
             models[f"curve{number}"] = curve
     if comparison.task == "regression" and comparison.spaces[0].predicted is not None:
         models["residuals"] = figures.residuals(comparison)
-    scale = None  # the ends of the colours of a numeric target
-    if comparison.target is not None and style.is_numeric_target(comparison.target):
-        scale = [f"{v:.4g}" for v in (comparison.target.min(), comparison.target.max())]
+    scale = legend = None  # the ends of the colours of a numeric target, or all classes
+    target = comparison.target
+    if target is not None and style.is_numeric_target(target):
+        scale = [f"{v:.4g}" for v in (target.min(), target.max())]
+    elif target is not None:
+        classes, codes = style.classes_of(target)
+        shown_classes = zip(classes, style.looks(len(classes)), np.bincount(codes).tolist())
+        legend = [
+            {"label": style.as_text(name), "colour": colour, "size": size}
+            for name, (colour, _), size in shown_classes
+        ][: style.MOST_IN_LEGEND]
     settings = {  # for the page's own script
         "axes": figures.AXES,
         "n_panels": len(comparison.spaces) if comparison.spaces[0].embeddings else 0,
@@ -67,7 +68,14 @@ def page(comparison: "KernelComparison", title: str) -> str:
         "target": comparison.target_name,
         "table": values_of(comparison.data),
     }
-    return rendered(
+    confusion, best = None, comparison.spaces[0]  # (classes, counts of true by predicted)
+    if comparison.task == "classification" and best.predicted is not None:
+        labels = np.arange(len(comparison.classes))
+        if len(labels) <= MOST_IN_CONFUSION:
+            predicted = best.predicted.astype(int)
+            counts = confusion_matrix(comparison.codes, predicted, labels=labels)
+            confusion = comparison.classes, counts.tolist()
+    html = rendered(
         "page.html",
         models,
         title=title,
@@ -76,41 +84,19 @@ def page(comparison: "KernelComparison", title: str) -> str:
         baselines=comparison.baselines,
         interval=comparison.contest.interval,
         others=list(comparison.spaces[0].scores)[1:],
-        confusion=_confusion(comparison),
+        confusion=confusion,
         n_wrong=int(figures.wrong_rows(comparison).sum()),
         n_classes=len(comparison.classes),
         code=comparison.code() if comparison.task else None,
         version=version("mercer"),
-        legend=_legend(comparison),
+        legend=legend,
         scale=scale,
         mean=lambda folds: float(np.mean(folds)),
         # JSON that cannot end the script element it stands in.
         settings=json.dumps(settings).replace("<", "\\u003c").replace("&", "\\u0026"),
         javascript=(HERE / "page.js").read_text(encoding="utf-8"),
     )
-
-
-def _confusion(comparison):
-    """(classes, counts of true by predicted) on unseen rows; None where it would not be read."""
-    predicted = comparison.spaces[0].predicted
-    if comparison.task != "classification" or predicted is None:
-        return None
-    classes = comparison.classes
-    if len(classes) > MOST_IN_CONFUSION:
-        return None
-    labels = np.arange(len(classes))
-    counts = confusion_matrix(comparison.codes, predicted.astype(int), labels=labels)
-    return classes, counts.tolist()
-
-
-def _legend(comparison):
-    """Name, colour and size of every class; None where there are none."""
-    if comparison.target is None or style.is_numeric_target(comparison.target):
-        return None
-    labels, codes = style.classes_of(comparison.target)
-    shown = zip(labels, style.looks(len(labels)), np.bincount(codes).tolist())
-    entries = [{"label": style.as_text(n), "colour": c, "size": size} for n, (c, _), size in shown]
-    return entries[: style.MOST_IN_LEGEND]
+    return html if path is None else write_page(html, path)
 
 
 # --- any page: pictures of Bokeh's in a template, nothing fetched from outside --------------------

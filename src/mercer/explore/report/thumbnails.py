@@ -61,7 +61,6 @@ def values_of(data: Any) -> dict[str, Any] | None:
     names, rows = columns
     return {
         "names": names[:MOST_COLUMNS],
-        "left_out": max(0, len(names) - MOST_COLUMNS),
         "rows": [[_plain(v) for v in row[:MOST_COLUMNS]] for row in rows],
     }
 
@@ -85,15 +84,13 @@ def thumbnails(images: Any) -> list[str]:
     images = np.nan_to_num(np.asarray(images, dtype=float))
     low, high = images.min(), images.max()
     scaled = np.zeros_like(images) if high == low else (images - low) / (high - low)
-    grey = (255 * (1 - scaled)).round().astype(np.uint8)
-    return [_data_uri(Image.fromarray(image)) for image in grey]
-
-
-def _data_uri(image):
-    image.thumbnail((LARGEST, LARGEST))
-    file = io.BytesIO()
-    image.save(file, format="PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+    uris = []
+    for grey in (255 * (1 - scaled)).round().astype(np.uint8):
+        image, file = Image.fromarray(grey), io.BytesIO()
+        image.thumbnail((LARGEST, LARGEST))
+        image.save(file, format="PNG", optimize=True)
+        uris.append("data:image/png;base64," + base64.b64encode(file.getvalue()).decode())
+    return uris
 
 
 def _values(names, rows):
