@@ -284,7 +284,16 @@ def _the_column(table, kernels, notes):
             f"{on_objects[0]!r} compares texts, and no column beside the target holds text; the "
             f"columns are: {', '.join(map(str, table.columns[:12]))}."
         )
-    column = _longest(table, columns, on_objects[0])
+    # The column that is meant: the only one, or the one whose texts are far longer.
+    lengths = [float(np.median(table[name].dropna().map(str).map(len))) for name in columns]
+    order = np.argsort(lengths)[::-1]
+    column = columns[order[0]]
+    if len(columns) > 1 and lengths[order[0]] < LONGER * lengths[order[1]]:
+        raise BadInput(
+            f"{on_objects[0]!r} compares texts, and several columns hold text: "
+            f"{', '.join(columns[:8])}. Say which is meant: "
+            f'-k "OnColumns({on_objects[0]!r}, {column!r})".'
+        )
     left_out = [str(name) for name in table.columns if name != column]
     if left_out:
         notes.append(
@@ -314,18 +323,6 @@ def _kept(table, kernels):
                 names += [name for name in asked if isinstance(name, str)]
     known = set(map(str, table.columns))
     return [name for name in dict.fromkeys(names) if name in known]
-
-
-def _longest(table, columns, kernel):
-    """The column that is meant: the only one, or the one whose texts are far longer."""
-    lengths = [float(np.median(table[name].dropna().map(str).map(len))) for name in columns]
-    order = np.argsort(lengths)[::-1]
-    if len(columns) == 1 or lengths[order[0]] >= LONGER * lengths[order[1]]:
-        return columns[order[0]]
-    raise BadInput(
-        f"{kernel!r} compares texts, and several columns hold text: {', '.join(columns[:8])}. Say "
-        f'which is meant: -k "OnColumns({kernel!r}, {columns[order[0]]!r})".'
-    )
 
 
 def _only_information(table, notes):

@@ -34,9 +34,6 @@ def _is_index(value):
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-# --- random states --------------------------------------------------------------------------------
-
-
 def _random_state(kind, key, position, has_gauss, gauss):
     _expect(kind == "MT19937", f"a random state of kind {kind!r}")
     words = isinstance(key, np.ndarray) and key.dtype == np.uint32 and key.shape == (WORDS,)
@@ -46,9 +43,6 @@ def _random_state(kind, key, position, has_gauss, gauss):
     made = np.random.RandomState()
     made.set_state((kind, key, int(position), int(bool(has_gauss)), float(gauss)))
     return made
-
-
-# --- sparse matrices ------------------------------------------------------------------------------
 
 
 def _compressed(cls):
@@ -71,9 +65,6 @@ def _compressed(cls):
 
 def _check_indices(matrix):
     matrix.check_format(full_check=True)  # every index within the shape
-
-
-# --- numbers and dates ----------------------------------------------------------------------------
 
 
 def _of(kinds, make, form=None):
@@ -113,8 +104,6 @@ def _interval(left, right, closed):
     _expect(closed in ("left", "right", "both", "neither"), f"an interval closed at {closed!r}")
     return _pandas().Interval(left, right, closed)
 
-
-# --- the table ------------------------------------------------------------------------------------
 
 # {name in files: (what an object is made of, how it is made again)}
 MAKERS: dict[str, tuple[Callable, Callable]] = {

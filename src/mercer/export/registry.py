@@ -287,9 +287,6 @@ def _subclasses(base):
         yield from _subclasses(c)
 
 
-# --- attributes -----------------------------------------------------------------------------------
-
-
 def bad_attribute(cls, names: Iterable[str], trusted: bool = False):
     """The first of these names that an object of this class does not keep, or None.
 

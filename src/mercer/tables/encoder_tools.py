@@ -68,7 +68,7 @@ def add_target_encoding(
         )
         if not means.is_significant_:
             continue
-        without |= dict(zip(means.names_, vars(means).pop("without_").T))
+        without |= dict(zip(means.names_, means.__dict__.pop("without_").T))
         words = np.mean([len(level.split()) for level in means.levels_])
         keeps = record["kind"] == CATEGORY or words >= WORDS
         made.encoders_[j] = WithTargetEncoding(encoder.encoders_[j], means) if keeps else means

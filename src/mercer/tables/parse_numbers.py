@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from .parse_text import MOSTLY, Format, ReadColumn
 
@@ -154,8 +154,7 @@ class TextColumn:
         return ""
 
 
-@dataclass(frozen=True)
-class TableDecimal:
+class TableDecimal(NamedTuple):
     """The decimal mark of a table (None: nothing speaks for a comma), and whether it is sure."""
 
     mark: str | None

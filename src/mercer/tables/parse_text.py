@@ -71,7 +71,7 @@ class ReadColumn:
 
     values : floats or datetime64[us], NaN or NaT where a text is missing or is neither
     format : how these texts, and others like them, are written
-    wrong : the texts that cannot be read
+    wrong : the different texts that cannot be read; n_wrong : rows that have one
     open : a text that other countries read differently ("1.167"), where the column does not tell
     """
 
@@ -79,7 +79,8 @@ class ReadColumn:
     values: np.ndarray
     format: Any
     wrong: list[str]
-    open: str | None = None
+    open: str | None
+    n_wrong: int
 
     @classmethod
     def of(
@@ -87,8 +88,8 @@ class ReadColumn:
     ) -> "ReadColumn":
         """The texts read in a format, which may be stricter here (`parse`) than for new rows."""
         values = format.read(texts, **how)
-        wrong = {t for t, gap in zip(texts, np.isnan(values)) if gap and t is not None}
-        return cls(texts, values, format, sorted(wrong), open)
+        bad = [t for t, gap in zip(texts, np.isnan(values)) if gap and t is not None]
+        return cls(texts, values, format, sorted(set(bad)), open, len(bad))
 
     @property
     def is_dates(self) -> bool:
@@ -96,8 +97,8 @@ class ReadColumn:
 
     def fits(self) -> bool:
         """Whether most of the texts could be read."""
-        known = sum(text is not None for text in self.texts)
-        return bool(np.count_nonzero(~np.isnan(self.values)) >= MOSTLY * known)
+        known = np.count_nonzero(~np.isnan(self.values))
+        return bool(known >= MOSTLY * (known + self.n_wrong))
 
     def example(self) -> tuple[str, str]:
         """(a text, what it was read as): one that tells most about the reading."""

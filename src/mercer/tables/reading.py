@@ -72,12 +72,9 @@ class Notation:
         return found | {name: date for name, date in dates.items() if date is not None}
 
 
-# --- a target that is written as people write numbers: "1,5 EUR", "1:02:33" -----------------------
-
-
 @dataclass(frozen=True)
 class WrittenTarget:
-    """Texts that are numbers: these, what they mean, and how others like them are read."""
+    """Texts of a target that are numbers, "1,5 EUR" say, and how others like them are read."""
 
     texts: np.ndarray
     values: np.ndarray

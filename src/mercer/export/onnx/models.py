@@ -377,9 +377,6 @@ def _ranks(ranks, x):
     return ((steps @ slopes[:, None]) + (ranks.shares_[0] - ranks.centre_)) / ranks.spread_
 
 
-# --- arrays ---------------------------------------------------------------------------------------
-
-
 def _as_double(value):
     """An array of any backend as NumPy's, numbers in double precision."""
     array = np.asarray(as_host(value))
