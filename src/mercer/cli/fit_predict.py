@@ -75,7 +75,8 @@ def fit(
     if task not in ("auto", "regression", "classification"):
         raise BadInput(f"--task must be auto, regression or classification, got {task!r}.")
     task = guessed_task(y, notes, "--task {}") if task == "auto" else task
-    roles = take_roles(X, target, group=group, weights=weights, time=time, notes=notes)
+    named = {"group": group, "weights": weights, "time": time}
+    roles = take_roles(X, target, named, notes)
     X = roles.X
     chosen = parse_kernel(kernel) if kernel else None
     made: Any = (KernelRegressor if task == "regression" else KernelClassifier)(

@@ -26,21 +26,15 @@ class Roles(NamedTuple):
 
 
 def take_roles(
-    X: pd.DataFrame,
-    target: str,
-    *,
-    group: str | None,
-    weights: str | None,
-    time: str | None,
-    notes: list[str],
+    X: pd.DataFrame, target: str, named: dict[str, str | None], notes: list[str]
 ) -> Roles:
     """Columns named by --group, --weights and --time; the first two are not learned from."""
-    for option, name in (("--group", group), ("--weights", weights), ("--time", time)):
-        if name is None:
-            continue
-        if name == target:
-            raise BadInput(f"{option} {name} is the target itself: name another column.")
-        check_column(X, name, notes)
+    for option, name in named.items():
+        if name is not None and name == target:
+            raise BadInput(f"--{option} {name} is the target itself: name another column.")
+        if name is not None:
+            check_column(X, name, notes)
+    group, weights = named["group"], named["weights"]
     groups = None if group is None else X[group].astype(str).to_numpy()
     given = None
     if weights is not None:

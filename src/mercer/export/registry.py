@@ -126,34 +126,15 @@ PLAIN_TYPES: dict[str, type] = {
 
 # --- slots ----------------------------------------------------------------------------------------
 
-# Whether a slot may hold a value; `vouched` says whether its type is trusted by name.
-Fits = Callable[[Any, Callable[[Any], bool]], bool]
-
-
-def _one_of(*types: type) -> Fits:
-    return lambda value, vouched: isinstance(value, types) or vouched(value)
-
-
-def _steps(value: Any, vouched: Callable[[Any], bool]) -> bool:
-    def is_step(pair: Any) -> bool:
-        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str):
-            return False
-        step = pair[1]
-        passes = isinstance(step, str) and step == "passthrough"
-        return passes or isinstance(step, (BaseEstimator, type(None))) or vouched(step)
-
-    return isinstance(value, list) and all(map(is_step, value))
-
-
-_ESTIMATOR, _ESTIMATOR_OR_NONE = _one_of(BaseEstimator), _one_of(BaseEstimator, type(None))
-_KERNEL = _one_of(Kernel, str, type(None))
+_ESTIMATOR, _ESTIMATOR_OR_NONE = (BaseEstimator,), (BaseEstimator, type(None))
+_KERNEL = (Kernel, str, type(None))
 # A kernel, its name, a map, or a kernel of Gaussian processes.
-_KERNEL_LIKE = _one_of(Kernel, str, BaseEstimator, GaussianKernel, type(None))
-_GAUSSIAN = _one_of(GaussianKernel)
+_KERNEL_LIKE = (*_KERNEL, BaseEstimator, GaussianKernel)
+_GAUSSIAN = (GaussianKernel,)
 _GAUSSIANS = "sklearn.gaussian_process.kernels"
 
-# {class: {attribute: what it must hold}}; "mercer" stands for every class of this library.
-SLOTS: dict[str, dict[str, Fits]] = {
+# {class: {attribute: types that it may hold}}; "mercer" stands for every class of this library.
+SLOTS: dict[str, dict[str, tuple[type, ...]]] = {
     "mercer": {
         "estimator": _ESTIMATOR,
         "estimator_": _ESTIMATOR,
@@ -166,16 +147,16 @@ SLOTS: dict[str, dict[str, Fits]] = {
         "left": _KERNEL,
         "right": _KERNEL,
     },
-    "mercer.Texts": {"weights_": _one_of(TfidfTransformer), "directions_": _one_of(TruncatedSVD)},
-    "sklearn.pipeline.Pipeline": {"steps": _steps},
-    "sklearn.preprocessing.PowerTransformer": {"_scaler": _one_of(StandardScaler)},
+    "mercer.Texts": {"weights_": (TfidfTransformer,), "directions_": (TruncatedSVD,)},
+    "sklearn.pipeline.Pipeline": {"steps": _ESTIMATOR_OR_NONE},  # each of them
+    "sklearn.preprocessing.PowerTransformer": {"_scaler": (StandardScaler,)},
     f"{_GAUSSIANS}.Sum": {"k1": _GAUSSIAN, "k2": _GAUSSIAN},
     f"{_GAUSSIANS}.Product": {"k1": _GAUSSIAN, "k2": _GAUSSIAN},
     f"{_GAUSSIANS}.Exponentiation": {"kernel": _GAUSSIAN},
 }
 
 
-def slots_of(name: str) -> dict[str, Fits]:
+def slots_of(name: str) -> dict[str, tuple[type, ...]]:
     """Types that the attributes of a class must have, where declared."""
     own = SLOTS["mercer"] if name.startswith("mercer.") else {}
     return own | SLOTS.get(name, {})
@@ -184,13 +165,16 @@ def slots_of(name: str) -> dict[str, Fits]:
 def check_parts(name: str, values: dict[str, Any], vouched: Callable[[Any], bool]) -> None:
     """ValueError where an attribute holds what its class would call by other methods than its own.
 
-    Slots hold what they are made for. Elsewhere a class of this library holds data and objects of
-    this library, but no estimator of scikit-learn, and no type, which could be called.
+    Slots hold what they are made for, or what is trusted by name (`vouched`). Elsewhere a class of
+    this library holds data and objects of this library, but no estimator of scikit-learn, and no
+    type, which could be called.
     """
     slots = slots_of(name)
     for attribute, value in values.items():
         if attribute in slots:
-            bad = [] if slots[attribute](value, vouched) else [value]
+            parts = _steps(value) if attribute == "steps" else [value]
+            fits = [isinstance(part, slots[attribute]) or vouched(part) for part in parts or ()]
+            bad = [] if parts is not None and all(fits) else [value]
         elif name.startswith("mercer."):
             bad = [part for part in _inside(value) if _is_foreign(part) and not vouched(part)]
         else:
@@ -198,6 +182,14 @@ def check_parts(name: str, values: dict[str, Any], vouched: Callable[[Any], bool
         if bad:
             kind = bad[0].__name__ if isinstance(bad[0], type) else type(bad[0]).__name__
             raise ValueError(f"{name}.{attribute} cannot hold {kind}")
+
+
+def _steps(value):
+    """The steps of a pipeline, None for one that passes rows on; None where these are no steps."""
+    pairs: list[Any] = value if isinstance(value, list) else [None]
+    if not all(isinstance(p, tuple) and len(p) == 2 and isinstance(p[0], str) for p in pairs):
+        return None
+    return [None if isinstance(s, str) and s == "passthrough" else s for _, s in pairs]
 
 
 def _is_foreign(part: Any) -> bool:

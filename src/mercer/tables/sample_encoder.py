@@ -123,7 +123,7 @@ def _marks_of(whole: Any, changed: dict[str, tuple[str, str]]) -> list[_Mark]:
         texts = texts[[text is not None for text in texts]]
         if kind not in (NUMBER, DATE) and len(texts):
             for what, format in FORMATS.items():
-                if SHARE <= 1 - np.isnan(format.read(texts)).mean() <= 1 - SHARE:
+                if SHARE <= (~np.isnan(format.read(texts))).mean() <= 1 - SHARE:
                     mark(column, what, f"a {what}")
         if kind == IDENTIFIER or IDENTIFIER in changed.get(str(column), ()):
             repeated = frozenset(t for t, count in Counter(texts).items() if count > 1)
