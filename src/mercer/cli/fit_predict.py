@@ -329,7 +329,7 @@ class Peer(NamedTuple):
         p = np.empty(len(y), dtype=float if task == "regression" else y.dtype)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             # Columns that are constant in a fold tell nothing.
-            warnings.filterwarnings("ignore", "The least populated class|Features .* are constant")
+            warnings.filterwarnings("ignore", "The least populated class|Features ")
             # A linear model that has not quite converged is still one to compare with.
             warnings.simplefilter("ignore", ConvergenceWarning)
             for known, new in splits.split(Z, y, groups):
@@ -362,8 +362,8 @@ def _print(facts, made, code):
         inside = ""
         if "inside_90" in last:
             inside = f" ({last['inside_90']:.0%} of them inside 90 % intervals)"
-        value = f"{facts['measure']} {last[facts['measure']]:.4g}"
-        say(f"  {value} on the last fifth by {last['column']}, from the rows before{inside}")
+        error = f"{facts['measure']} {last[facts['measure']]:.4g}"
+        say(f"  {error} on the last fifth by {last['column']}, from the rows before{inside}")
     effects = [r["name"] for r in made.encoder_.columns_ if r.get("has_means")]
     if effects and facts["group"] is None:
         say(
