@@ -25,7 +25,7 @@ from crafted_files import (
 )
 from mercer import RBF, Kernel, KernelMap, ModelFileError, Spectrum, load, save
 from mercer.estimators.trees import Trees
-from mercer.export import allowed, decode, rebuilt, registry
+from mercer.export import model_table, rebuilt, registry
 from mercer.export.model_files import needed_trust
 
 
@@ -55,10 +55,10 @@ def test_a_hostile_file_is_refused(kind, path):
 @pytest.fixture
 def gullible(monkeypatch):
     """`load` as it would be if it trusted every name, attribute, index, type and depth."""
-    monkeypatch.setattr(decode.Model, "untrusted", lambda self, root: [])
-    monkeypatch.setattr(decode.Model, "vouch", lambda self, name: None)
-    monkeypatch.setattr(decode.Model, "check_depth", lambda self, root: None)
-    monkeypatch.setattr(decode, "check_parts", lambda name, values, vouched: None)
+    monkeypatch.setattr(model_table.Model, "untrusted", lambda self, root: [])
+    monkeypatch.setattr(model_table.Model, "vouch", lambda self, name: None)
+    monkeypatch.setattr(model_table.Model, "check_depth", lambda self, root: None)
+    monkeypatch.setattr(model_table, "check_parts", lambda name, values, vouched: None)
     monkeypatch.setattr(registry, "bad_attribute", lambda cls, names, trusted: None)
     monkeypatch.setattr(rebuilt, "_expect", lambda condition, message: None)
     monkeypatch.setattr(rebuilt, "_check_indices", lambda matrix: None)
@@ -293,7 +293,7 @@ def test_names_outside_the_list_are_not_even_imported(path):
 
 
 def test_what_is_listed_is_a_class():
-    for name in allowed.SKLEARN:
+    for name in registry.SKLEARN:
         assert isinstance(registry.find(name), type)
     for name, found in registry.own_classes().items():
         assert isinstance(found, type)

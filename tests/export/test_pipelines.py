@@ -120,9 +120,8 @@ from mercer import (
     load,
     save,
 )
-from mercer.export.allowed import SKLEARN
 from mercer.export.model_files import needed_trust
-from mercer.export.registry import public_name
+from mercer.export.registry import SKLEARN, public_name
 
 # scikit-learn announces new defaults; which of them is of no interest here.
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")

@@ -30,7 +30,7 @@ from mercer import (
     load,
     save,
 )
-from mercer.export import allowed
+from mercer.export import registry
 
 pd = pytest.importorskip("pandas")
 
@@ -225,8 +225,8 @@ def test_models_of_the_command_need_no_trust(model, path):
 
 
 def test_the_documentation_has_the_same_list():
-    """Every class with its reason, as in allowed.py."""
+    """Every class with its reason, as in registry.py."""
     page = (Path(__file__).parents[2] / "docs/contribute/tested.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(sklearn[\w.]*)` \| (.*?) \| (.*?) \|$", page, re.MULTILINE)
     written = [(module, " ".join(re.findall(r"\w+", names)), why) for module, names, why in rows]
-    assert written == [(module, names, why) for module, names, why in allowed.REASONS]
+    assert written == [(module, names, why) for module, names, why in registry.REASONS]

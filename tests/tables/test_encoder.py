@@ -488,7 +488,8 @@ def test_a_fit_reads_each_text_once(table, model, monkeypatch):
     read, parsed = [], []
     count_columns(monkeypatch, columns, "as_texts", read)
     count_columns(monkeypatch, reading, "TextColumn", parsed)
-    monkeypatch.setattr(columns, "one_by_one", None)  # no text is parsed again
+    monkeypatch.setattr(columns, "NumberFormat", None)  # no text is parsed again
+    monkeypatch.setattr(columns, "DateFormat", None)
     texts = ["code", "price", "town", "when", "review"]
     X, y = table[["age", *texts]], np.arange(N) / 7
     model().fit_transform(X) if model is TableEncoder else model().fit(X, y)

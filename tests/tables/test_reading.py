@@ -238,7 +238,7 @@ def test_any_name_of_a_column(read):
 )
 def test_days_are_found_where_none_is_above_twelve(dates):
     found = Notation().columns({"day": as_texts(dates)})["day"]
-    assert found.day_first
+    assert found.format.day_first
     assert found.values[0] == np.datetime64(f"2012-{dates[0][3:5]}-{dates[0][:2]}") or (
         found.values[0].astype(str)[:4] != "2012"
     )

@@ -37,9 +37,7 @@ def run():
     except (BadInput, ValueError, TypeError, ImportError, OSError, MemoryError) as error:
         output.say(f"mercer: {error}", "bold red" if output.err.is_terminal else None)
         return 2
-    except typer.Abort:
-        return 130
-    except KeyboardInterrupt:
+    except (typer.Abort, KeyboardInterrupt):
         return 130
     except Exception as error:
         if hasattr(error, "format_message"):  # a usage error of the command line itself

@@ -85,9 +85,8 @@ def compare(
     file_data.check_outputs([file], [page, png, table, save_to])
     if save_to is not None and target is None:
         raise BadInput("--save needs --target: without one there is no model to save.")
-    options: Any = {"scale": scale, "image_shape": file_data.shape_of(image_shape)}
-    options |= {"target": target, "matrix": matrix}
-    data = file_data.read_data(file, reading, kernels, **options)
+    options = {"target": target, "matrix": matrix, "image_shape": image_shape}
+    data = file_data.read_data(file, reading, kernels, scale=scale, **options)
     if not json:
         output.notes(data.notes)
     with output.progress(json) as callback:

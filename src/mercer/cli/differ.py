@@ -62,7 +62,15 @@ def differ(
         names = (old.name, new.name) if old.name != new.name else (str(old), str(new))
         if page is not None:
             write_difference(result, page, names=names)
-    notes += _notes_on_columns(result, names)
+    samples = result.samples
+    notes += [note.rstrip(".") for note in samples.encoder.notes()]
+    notes += [
+        f"the kind of {column} changed: {x} in {names[0]}, {y} in {names[1]}"
+        for column, (x, y) in list(result.changed.items())[:6]
+    ]
+    if samples.identifiers:
+        few = listed(samples.identifiers)
+        notes.append(f"columns with one value per row were left out: {few}")
     if json:
         output.as_json(_summary(result, columns, examples, names, page, notes))
     else:
@@ -91,20 +99,6 @@ def _read(old, new, reading):
     return [frame[common] for frame in frames], notes
 
 
-def _notes_on_columns(result, names):
-    """Sentences on the treatment of the columns."""
-    samples = result.samples
-    notes = [note.rstrip(".") for note in samples.encoder.notes()]
-    notes += [
-        f"the kind of {column} changed: {x} in {names[0]}, {y} in {names[1]}"
-        for column, (x, y) in list(result.changed.items())[:6]
-    ]
-    if samples.identifiers:
-        few = listed(samples.identifiers)
-        notes.append(f"columns with one value per row were left out: {few}")
-    return notes
-
-
 def _print(result, columns, examples, names, page):
     output.tell(result.headline.replace("samples", "files"))
     output.tell(
@@ -124,6 +118,17 @@ def _print(result, columns, examples, names, page):
 
 
 def _summary(result, columns, examples, names, page, notes):
+    """The same for scripts. In rows numbers stay numbers, gaps are null, all else is text."""
+
+    def plain(value: Any) -> Any:
+        if pd.isna(value):
+            return None
+        return value if isinstance(value, (bool, int, float, str)) else str(value)
+
+    examples = [
+        [{str(n): plain(v) for n, v in row.items()} for row in frame.to_dict(orient="records")]
+        for frame in examples
+    ]
     return {
         "differs": result.differs,
         "p_value": result.p_value,
@@ -135,19 +140,8 @@ def _summary(result, columns, examples, names, page, notes):
         "distance": result.distance,
         "rows": {"old": result.n_x, "new": result.n_y},
         "columns": columns,
-        "examples": {which: _records(frame) for which, frame in zip(("old", "new"), examples)},
+        "examples": dict(zip(("old", "new"), examples)),
         "files": {"old": names[0], "new": names[1]},
         "page": None if page is None else str(page),
         "notes": notes,
     }
-
-
-def _records(frame: pd.DataFrame):
-    """Rows for JSON: numbers stay numbers, gaps are null, all else is text."""
-
-    def plain(value: Any) -> Any:
-        if pd.isna(value):
-            return None
-        return value if isinstance(value, (bool, int, float, str)) else str(value)
-
-    return [{str(n): plain(v) for n, v in row.items()} for row in frame.to_dict(orient="records")]

@@ -49,8 +49,8 @@ def explore_(
         data: Any = file_data.FileData(X, y, image_shape=shape)
         target = "digit"
     else:
-        options: Any = {"scale": scale, "image_shape": file_data.shape_of(image_shape)}
-        data = file_data.read_data(file, reading, {kernel: chosen}, target=target, **options)
+        options: Any = {"target": target, "scale": scale, "image_shape": image_shape}
+        data = file_data.read_data(file, reading, {kernel: chosen}, **options)
     output.notes(data.notes)
     explorer = start(
         data.X,

@@ -52,32 +52,27 @@ def read_data(
     target: str | None = None,
     matrix: str | None = None,
     scale: str = "auto",
-    image_shape: tuple[int, int] | None = None,
+    image_shape: str | None = None,
 ):
-    """A file as FileData. `matrix` is None, "gram" or "distance"."""
-    reading = reading or Reading()
+    """A file as FileData. `matrix` is None, "gram" or "distance"; `image_shape`, as in 28x28."""
+    reading, shape = reading or Reading(), None
+    if image_shape is not None:
+        parts = image_shape.lower().split("x")
+        if len(parts) != 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
+            raise BadInput(f"--image-shape is written as 28x28, got {image_shape!r}.")
+        shape = tuple(int(part) for part in parts)
     if scale not in SCALES:
         raise BadInput(f"--scale must be one of {', '.join(SCALES)}, got {scale!r}.")
     path = Path(path)
     if path.suffix == ".npz":
-        return _from_npz(path, target, matrix, image_shape)
+        return _from_npz(path, target, matrix, shape)
     frame, notes = reading.frame(path, target)
     if matrix is not None:
         data = _from_matrix(reading.without_names(frame), target, matrix)
         data.notes[:0] = notes
         return data
     named = list((kernels or {}).values())
-    return _from_table(frame, reading, target, scale, named, image_shape, notes)
-
-
-def shape_of(text: str | None):
-    """(height, width) from a text such as 28x28; None from None."""
-    if text is None:
-        return None
-    parts = text.lower().split("x")
-    if len(parts) != 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise BadInput(f"--image-shape is written as 28x28, got {text!r}.")
-    return tuple(int(part) for part in parts)
+    return _from_table(frame, reading, target, scale, named, shape, notes)
 
 
 # --- formats --------------------------------------------------------------------------------------
@@ -96,8 +91,7 @@ def _from_npz(path, target, matrix, image_shape):
     if y is not None and y.shape != data.shape[:1]:
         raise BadInput(f"the target has shape {y.shape} for {data.shape[0]} rows.")
     if matrix is not None:
-        K, note = _gram_of(np.asarray(data, dtype=float), matrix)
-        return FileData(K, y, gram=True, notes=[note] if note else [])
+        return _gram_data(np.asarray(data, dtype=float), y, matrix)
     notes = []
     if data.ndim == 3 and image_shape is None:
         image_shape = data.shape[1:]
@@ -122,12 +116,12 @@ def _from_matrix(frame, target, matrix):
             f"a {matrix} matrix is square; this has {numbers.shape[0]} rows and "
             f"{numbers.shape[1]} columns of numbers."
         )
-    K, note = _gram_of(numbers.to_numpy(dtype=float), matrix)
-    shown = [str(v) for v in (labels.iloc[:, 0] if labels.shape[1] else numbers.columns)]
-    return FileData(K, y, gram=True, shown=shown, notes=[note] if note else [])
+    data = _gram_data(numbers.to_numpy(dtype=float), y, matrix)
+    data.shown = [str(v) for v in (labels.iloc[:, 0] if labels.shape[1] else numbers.columns)]
+    return data
 
 
-def _gram_of(M, matrix):
+def _gram_data(M, y, matrix):
     if M.ndim != 2 or M.shape[0] != M.shape[1]:
         raise BadInput(f"a {matrix} matrix is square, got shape {M.shape}.")
     if not np.isfinite(M).all():
@@ -137,13 +131,14 @@ def _gram_of(M, matrix):
             f"the {matrix} matrix is not symmetric: entries differ by {np.abs(M - M.T).max():.3g}."
         )
     if matrix != "distance":
-        return M, None
+        return FileData(M, y, gram=True)
     if M.min() < 0 or np.abs(np.diagonal(M)).max() > 1e-8 * np.abs(M).max():
         raise BadInput("distances must be non-negative, and zero between a point and itself.")
     # B = -1/2 H D2 H: [MDS] 1.2.
     D2 = M**2
     B = -0.5 * (D2 - D2.mean(0) - D2.mean(1)[:, None] + D2.mean())
-    return (B + B.T) / 2, "distances were turned into inner products (classical scaling)"
+    note = "distances were turned into inner products (classical scaling)"
+    return FileData((B + B.T) / 2, y, gram=True, notes=[note])
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -179,25 +174,21 @@ def _from_table(frame, reading, target, scale, kernels, image_shape, notes):
         # Pixels are comparable as they are; columns of other kinds are not pixels.
         pixels = reading.without_names(table).select_dtypes("number").astype(float)
         return FileData(pixels, y, image_shape=image_shape, notes=notes)
-    column = the_column(reading.without_names(table), kernels, notes)
+    column = _the_column(reading.without_names(table), kernels, notes)
     if column is not None:
-        X = filled(table[[column]])
+        X = table[[column]]
+        X = X.astype(object).where(X.notna(), "").map(str)  # the empty text where one is missing
         usual = [Spectrum(length, normalize=True) for length in (2, 3, 4, 5)]
         return FileData(X, y, shown=X, notes=notes, kernels={repr(k): k for k in usual})
-    encoder = TableEncoder(scale=_scale(scale, kernels, notes), **reading.roles)
+    if scale == "auto" and any(kernel.non_negative_only for kernel in kernels):
+        notes.append("columns were left as they are: a kernel here needs counts")
+        scale = "none"
+    scale = "standard" if scale == "auto" else scale
+    encoder = TableEncoder(scale=scale, **reading.roles)
     if any(kernel.kind == "table" for kernel in kernels):
         # These kernels ask for columns by name, and for columns of texts as they are.
-        encoder.set_params(keep=kept(table, kernels))
+        encoder.set_params(keep=_kept(table, kernels))
     return FileData(table, y, shown=table, notes=notes, encoder=encoder)
-
-
-def _scale(scale, kernels, notes):
-    if scale != "auto":
-        return scale
-    if any(kernel.non_negative_only for kernel in kernels):
-        notes.append("columns were left as they are: a kernel here needs counts")
-        return "none"
-    return "standard"
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -220,18 +211,18 @@ def check_outputs(inputs: Sequence[Path], outputs: Sequence[Path | None]):
             raise BadInput(f"there is no folder {str(path.parent)!r} for {path.name}.")
         if path.is_dir():
             raise BadInput(f"{path} is a folder: name a file in it.")
-        if any(_is_same(path, other) for other in taken):
+        same = (
+            path.is_file() and os.path.samefile(path, other)
+            if path.exists() and other.exists()
+            else os.path.realpath(path) == os.path.realpath(other)
+            for other in taken
+        )
+        if any(same):
             raise BadInput(
                 f"{path} would be written over a file that this command reads or writes: give the "
                 "output another name."
             )
         taken.append(path)
-
-
-def _is_same(path, other):
-    if path.exists() and other.exists():
-        return path.is_file() and os.path.samefile(path, other)
-    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def write(frame: pd.DataFrame, path: str | Path):
@@ -273,7 +264,7 @@ LOOKED_AT = 1000
 LONGER = 3.0
 
 
-def the_column(table: pd.DataFrame, kernels: list, notes: list[str]) -> str | None:
+def _the_column(table, kernels, notes):
     """The column whose texts all kernels compare; None where they see a table of numbers."""
     on_objects = [kernel for kernel in kernels if kernel.kind == "objects"]
     if not kernels:
@@ -293,7 +284,16 @@ def the_column(table: pd.DataFrame, kernels: list, notes: list[str]) -> str | No
             f"{on_objects[0]!r} compares texts, and no column beside the target holds text; the "
             f"columns are: {', '.join(map(str, table.columns[:12]))}."
         )
-    column = _longest(table, columns, on_objects[0])
+    # The column that is meant: the only one, or the one whose texts are far longer.
+    lengths = [float(np.median(table[name].dropna().map(str).map(len))) for name in columns]
+    order = np.argsort(lengths)[::-1]
+    column = columns[order[0]]
+    if len(columns) > 1 and lengths[order[0]] < LONGER * lengths[order[1]]:
+        raise BadInput(
+            f"{on_objects[0]!r} compares texts, and several columns hold text: "
+            f"{', '.join(columns[:8])}. Say which is meant: "
+            f'-k "OnColumns({on_objects[0]!r}, {column!r})".'
+        )
     left_out = [str(name) for name in table.columns if name != column]
     if left_out:
         notes.append(
@@ -303,7 +303,7 @@ def the_column(table: pd.DataFrame, kernels: list, notes: list[str]) -> str | No
     return column
 
 
-def _text_columns(table: pd.DataFrame) -> list[str]:
+def _text_columns(table):
     """Columns that hold text; numbers and dates were read as such before."""
     return [
         name
@@ -312,7 +312,7 @@ def _text_columns(table: pd.DataFrame) -> list[str]:
     ]
 
 
-def kept(table: pd.DataFrame, kernels: list) -> list[str]:
+def _kept(table, kernels):
     """Columns that kernels on objects ask for by name: these are not turned into numbers."""
     names: list[str] = []
     for kernel in kernels:
@@ -323,23 +323,6 @@ def kept(table: pd.DataFrame, kernels: list) -> list[str]:
                 names += [name for name in asked if isinstance(name, str)]
     known = set(map(str, table.columns))
     return [name for name in dict.fromkeys(names) if name in known]
-
-
-def filled(table: pd.DataFrame) -> pd.DataFrame:
-    """Texts, with the empty one where a value is missing."""
-    return table.astype(object).where(table.notna(), "").map(str)
-
-
-def _longest(table, columns, kernel):
-    """The column that is meant: the only one, or the one whose texts are far longer."""
-    lengths = [float(np.median(table[name].dropna().map(str).map(len))) for name in columns]
-    order = np.argsort(lengths)[::-1]
-    if len(columns) == 1 or lengths[order[0]] >= LONGER * lengths[order[1]]:
-        return columns[order[0]]
-    raise BadInput(
-        f"{kernel!r} compares texts, and several columns hold text: {', '.join(columns[:8])}. Say "
-        f'which is meant: -k "OnColumns({kernel!r}, {columns[order[0]]!r})".'
-    )
 
 
 def _only_information(table, notes):

@@ -75,7 +75,8 @@ def fit(
     if task not in ("auto", "regression", "classification"):
         raise BadInput(f"--task must be auto, regression or classification, got {task!r}.")
     task = guessed_task(y, notes, "--task {}") if task == "auto" else task
-    roles = take_roles(X, target, group=group, weights=weights, time=time, notes=notes)
+    named = {"group": group, "weights": weights, "time": time}
+    roles = take_roles(X, target, named, notes)
     X = roles.X
     chosen = parse_kernel(kernel) if kernel else None
     made: Any = (KernelRegressor if task == "regression" else KernelClassifier)(
@@ -94,7 +95,7 @@ def fit(
     try:
         with signs_of_life(expected), warnings.catch_warnings():
             warnings.filterwarnings("ignore", UNINFORMATIVE)  # said first of all, below
-            made.fit(X, y, **roles.options, checkpoint=parts)
+            made.fit(X, y, roles.weights, roles.groups, checkpoint=parts)
     except ValueError as error:
         about_target = str(error).startswith(("y ", "y:", "Input y"))
         raise BadInput(f"the target {target!r}: {error}" if about_target else str(error)) from None
@@ -104,9 +105,8 @@ def fit(
     facts = _facts(made, roles, y, task, compare)
     if ordered is not None:
         facts["last_fifth"] = last_fifth(made, roles, y, *ordered)
-    drawn = max_rows if max_rows is not None and len(y) == max_rows else None
-    facts |= {"group": group, "weights": weights, "drawn": drawn}
     notes += made.encoder_.notes()
+    facts |= {"group": group, "weights": weights, "drawn": max_rows if len(y) == max_rows else None}
     facts |= {"rows": len(X), "target": target, "task": task, "model": str(model), "notes": notes}
     if json:
         output.as_json(facts)
@@ -241,7 +241,7 @@ def _facts(made, roles, y, task, compare):
         "outputs": len(made.encoder_.feature_names_out_),
     }
     rows = made.left_out_
-    w = np.ones(len(rows)) if roles.weights is None else roles.weights[rows]
+    w = None if roles.weights is None else roles.weights[rows]
     if task == "regression":
         squares = np.asarray(made.leave_one_out_errors_)[:, 0] ** 2
         interval = [float(end) for end in made.error_interval_]
@@ -322,11 +322,14 @@ class Peer(NamedTuple):
         splits = splits if groups is None else GroupKFold(folds)
         linear, boosted = models_of_numbers(task, len(y)).values()
         if Z.shape[1] > COMPARED_COLUMNS:
-            boosted = make_pipeline(SelectKBest(_telling(task), k=COMPARED_COLUMNS), boosted)
+            # Boosting sees the columns that tell most in its fold.
+            telling = f_regression if task == "regression" else f_classif
+            boosted = make_pipeline(SelectKBest(telling, k=COMPARED_COLUMNS), boosted)
         model = linear if name == LINEAR else boosted
         p = np.empty(len(y), dtype=float if task == "regression" else y.dtype)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The least populated class")
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            # Columns that are constant in a fold tell nothing.
+            warnings.filterwarnings("ignore", "The least populated class|Features ")
             # A linear model that has not quite converged is still one to compare with.
             warnings.simplefilter("ignore", ConvergenceWarning)
             for known, new in splits.split(Z, y, groups):
@@ -337,22 +340,11 @@ class Peer(NamedTuple):
         return cls(losses[is_judged[some]], folds)
 
 
-def _telling(task):
-    """A score of the columns, with which boosting sees those that tell most in its fold."""
-
-    def score(Z, y):
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # columns that are constant in a fold tell nothing
-            return (f_regression if task == "regression" else f_classif)(Z, y)
-
-    return score
-
-
 def _print(facts, made, code):
     say, (low, high) = output.tell, facts["interval"]
     constant = "mean" if facts["task"] == "regression" else "largest class"
     some = facts["rows_left_out"] < facts["rows"]
-    value = facts[facts["measure"] if facts["measure"] in facts else "error"]
+    value = facts.get(facts["measure"], facts["error"])
     if not facts["informative"]:
         say(
             f"Nothing was learned: rows left out are predicted no better than by the {constant}, "
@@ -365,8 +357,19 @@ def _print(facts, made, code):
         f"(95 % interval {low:.4g} to {high:.4g}; {facts['validation']}"
         + (f" of {facts['rows_left_out']} rows)." if some else ").")
     )
-    for line in _assumptions(facts, made):
-        say(f"  {line}")
+    last = facts.get("last_fifth")
+    if last is not None:
+        inside = ""
+        if "inside_90" in last:
+            inside = f" ({last['inside_90']:.0%} of them inside 90 % intervals)"
+        error = f"{facts['measure']} {last[facts['measure']]:.4g}"
+        say(f"  {error} on the last fifth by {last['column']}, from the rows before{inside}")
+    effects = [r["name"] for r in made.encoder_.columns_ if r.get("has_means")]
+    if effects and facts["group"] is None:
+        say(
+            f"  this holds for rows whose {listed(effects)} the table has; for new ones: --group "
+            f"{effects[0]}"
+        )
     for key, words in ((BOOSTING, "gradient boosting"), (LINEAR, "linear model")):
         if facts.get(key) is not None:
             most = COMPARED_COLUMNS if key == BOOSTING else math.inf
@@ -395,25 +398,6 @@ def _print(facts, made, code):
     for line in code:
         say(f"  {line}")
     say(f"Next: mercer predict {facts['model']} new.csv -o predictions.csv")
-
-
-def _assumptions(facts, made):
-    """The sentence on what the error takes for granted about new rows."""
-    last = facts.get("last_fifth")
-    if last is not None:
-        name = facts["measure"]
-        line = (
-            f"{name} {last[name]:.4g} on the last fifth by {last['column']}, from the rows before"
-        )
-        if "inside_90" in last:
-            line += f" ({last['inside_90']:.0%} of them inside 90 % intervals)"
-        yield line
-    effects = [r["name"] for r in made.encoder_.columns_ if r.get("has_means")]
-    if effects and facts["group"] is None:
-        yield (
-            f"this holds for rows whose {listed(effects)} the table has; for new ones: --group "
-            f"{effects[0]}"
-        )
 
 
 def _leak(facts):

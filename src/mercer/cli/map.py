@@ -85,18 +85,14 @@ def map_(
         return
     output.notes(data.notes)
     output.tell(f"{len(frame)} rows, {kernel_map.rank_} coordinates: {out}")
-    if bound is None:
-        said = (
-            f"The similarity is not a kernel and was changed (--indefinite {indefinite}): inner "
-            "products of coordinates are those of another one, without a certificate."
-        )
-    else:
-        said = (
-            f"Largest residual {kernel_map.max_residual_:.2g}; inner products of coordinates "
-            f"differ from the kernel by at most {bound:.2g} (certified on "
-            f"{min(len(frame), CERTIFIED)} rows)."
-        )
-    output.tell(said)
+    output.tell(
+        f"The similarity is not a kernel and was changed (--indefinite {indefinite}): inner "
+        "products of coordinates are those of another one, without a certificate."
+        if bound is None
+        else f"Largest residual {kernel_map.max_residual_:.2g}; inner products of coordinates "
+        f"differ from the kernel by at most {bound:.2g} (certified on "
+        f"{min(len(frame), CERTIFIED)} rows)."
+    )
 
 
 def _remedy(X, matrix):
@@ -111,13 +107,9 @@ def _remedy(X, matrix):
 
 def _certificate(kernel_map, X, gram, Phi):
     """rho^2 of every row, and the largest certified error over pairs of at most CERTIFIED rows."""
-    n = len(Phi)
-    rows = evenly(n, CERTIFIED)
-    if gram:
-        diagonal = np.diagonal(X)
-        residual = kernel_map.residual(X, diag=diagonal)
-        bound = kernel_map.error_bound(X[rows], diag=diagonal[rows])
-    else:
-        residual = kernel_map.residual(X)
-        bound = kernel_map.error_bound(X.iloc[rows] if hasattr(X, "iloc") else X[rows])
+    rows = evenly(len(Phi), CERTIFIED)
+    diag = np.diagonal(X) if gram else None
+    residual = kernel_map.residual(X, diag=diag)
+    some = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+    bound = kernel_map.error_bound(some, diag=None if diag is None else diag[rows])
     return np.asarray(residual), float(np.max(bound))

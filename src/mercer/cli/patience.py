@@ -4,9 +4,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from timeit import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,15 +28,11 @@ FEWER_ROWS = 10_000
 WAYS = {"dual": "an exact fit of {} rows ({})", "iterative": "iterations on {} rows"}
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """Seconds of a fit, and what takes them."""
 
     seconds: float
     work: str = ""
-
-    def times(self, factor: float) -> "Estimate":
-        return Estimate(factor * self.seconds, self.work)
 
 
 def machine_pace() -> float:
@@ -61,15 +56,16 @@ def announce(model: Any, n: int, fits: int = 1) -> Estimate:
     if fits * n <= FEW_ROWS:
         return Estimate(0.0)
     pace = machine_pace()
-    found = estimate(model, n).times(fits * pace)
-    if found.seconds > ANNOUNCED:
+    seconds, work = estimate(model, n)
+    seconds *= fits * pace
+    if seconds > ANNOUNCED:
         often = f", {fits} times" if fits > 1 else ""
-        line = f"This takes about {time_in_words(found.seconds)}: {found.work}{often}."
+        line = f"This takes about {time_in_words(seconds)}: {work}{often}."
         if n > FEWER_ROWS:
             fewer = time_in_words(fits * pace * estimate(model, FEWER_ROWS).seconds)
             line += f" Faster: --max-rows {FEWER_ROWS}, about {fewer}."
         output.say(line)
-    return found
+    return Estimate(seconds, work)
 
 
 @contextmanager

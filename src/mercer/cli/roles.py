@@ -1,7 +1,6 @@
 """Columns of a table with a part of their own: weights, groups, and the order in time."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,39 +17,34 @@ SHIFT, OUTSIDE = 0.5, 0.1
 ORDERED = 0.99
 
 
-@dataclass(frozen=True)
-class Roles:
+class Roles(NamedTuple):
     """The columns that are learned from, and what was said about others."""
 
     X: pd.DataFrame
     groups: np.ndarray | None = None
     weights: np.ndarray | None = None
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """Arguments of `fit`."""
-        given = {"sample_weight": self.weights, "groups": self.groups}
-        return {name: values for name, values in given.items() if values is not None}
-
 
 def take_roles(
-    X: pd.DataFrame,
-    target: str,
-    *,
-    group: str | None,
-    weights: str | None,
-    time: str | None,
-    notes: list[str],
+    X: pd.DataFrame, target: str, named: dict[str, str | None], notes: list[str]
 ) -> Roles:
     """Columns named by --group, --weights and --time; the first two are not learned from."""
-    for option, name in (("--group", group), ("--weights", weights), ("--time", time)):
-        if name is None:
-            continue
-        if name == target:
-            raise BadInput(f"{option} {name} is the target itself: name another column.")
-        check_column(X, name, notes)
+    for option, name in named.items():
+        if name is not None and name == target:
+            raise BadInput(f"--{option} {name} is the target itself: name another column.")
+        if name is not None:
+            check_column(X, name, notes)
+    group, weights = named["group"], named["weights"]
     groups = None if group is None else X[group].astype(str).to_numpy()
-    given = None if weights is None else _weights(X[weights], weights)
+    given = None
+    if weights is not None:
+        given = pd.to_numeric(X[weights], errors="coerce").to_numpy(dtype=float)
+        bad = np.flatnonzero(~(np.isfinite(given) & (given >= 0)))
+        if len(bad):
+            raise BadInput(
+                f"--weights {weights}: {len(bad)} rows have no number of at least 0, the first is "
+                f"row {bad[0] + 1} with {str(X[weights].iloc[bad[0]])!r}."
+            )
     rest = X.drop(columns=[name for name in {group, weights} if name is not None])
     if rest.shape[1] == 0:
         raise BadInput(f"the table has no column to learn from besides {group or weights!r}.")
@@ -62,17 +56,6 @@ def take_roles(
     if weights is not None:
         notes.append(f"the column {weights} says how much each row counts: not used otherwise")
     return Roles(rest, groups, given)
-
-
-def _weights(column, name):
-    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float)
-    bad = ~(np.isfinite(values) & (values >= 0))
-    if bad.any():
-        raise BadInput(
-            f"--weights {name}: {int(bad.sum())} rows have no number of at least 0, the first is "
-            f"row {int(np.flatnonzero(bad)[0]) + 1} with {str(column.iloc[int(bad.argmax())])!r}."
-        )
-    return values
 
 
 def in_time(
@@ -93,7 +76,7 @@ def in_time(
             continue
         steps = np.diff(when)
         ordered = np.mean(steps >= 0) >= ORDERED or np.mean(steps <= 0) >= ORDERED
-        if ordered and drifts(y[np.argsort(when, kind="stable")]):
+        if ordered and _drifts(y[np.argsort(when, kind="stable")]):
             return record["name"], when
     return None
 
@@ -106,7 +89,7 @@ def _times(X, encoder, name):
     return when
 
 
-def drifts(y: np.ndarray) -> bool:
+def _drifts(y):
     """Tell whether the last fifth is unlike the rows before."""
     cut = len(y) - int(LAST * len(y))
     before, after = y[:cut].astype(float), y[cut:].astype(float)

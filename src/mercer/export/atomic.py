@@ -9,6 +9,8 @@ import stat
 import time
 from contextlib import suppress
 
+import psutil
+
 _BINARY = getattr(os, "O_BINARY", 0)
 HOUR = 3600
 
@@ -17,21 +19,27 @@ def write_atomically(path: str | bytes | os.PathLike[str], data: bytes | memoryv
     """All of the data under this name, or what was there before."""
     path = os.path.realpath(os.fsdecode(path))  # the file behind a link, not the link
     folder, name = os.path.split(path)
-    mode = _mode_of_target(path)
+    mode = None  # of the file that is there; only plain files are replaced
+    with suppress(FileNotFoundError):
+        mode = os.stat(path).st_mode
+    if mode is not None and stat.S_ISDIR(mode):
+        raise IsADirectoryError(f"{path} is a folder; save needs the name of a file.")
+    if mode is not None and not stat.S_ISREG(mode):
+        raise ValueError(
+            f"{path} is a device, pipe or socket, which save would replace by a file; give path "
+            "the name of a plain file."
+        )
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"the folder {folder} does not exist; make it before saving.")
     _remove_orphans(folder, name)
     temporary = os.path.join(folder, f"{_stem(name)}{os.getpid()}-{secrets.token_hex(4)}.tmp")
     # Like the file it replaces from its first byte; a new file as the user's mask leaves it.
-    descriptor = os.open(
-        temporary,
-        os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY,
-        0o666 if mode is None else mode & 0o600,
-    )
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
+    descriptor = os.open(temporary, flags, 0o666 if mode is None else mode & 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             if mode is not None:
-                os.chmod(temporary, mode)
+                os.chmod(temporary, mode & 0o7777)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -40,7 +48,12 @@ def write_atomically(path: str | bytes | os.PathLike[str], data: bytes | memoryv
         if os.path.exists(temporary):
             os.unlink(temporary)
         raise
-    _sync_folder(folder)
+    with suppress(OSError):  # the rename itself, on the disk; not every system opens folders
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def write_output(path: str | bytes | os.PathLike[str], data: bytes | memoryview):
@@ -50,22 +63,6 @@ def write_output(path: str | bytes | os.PathLike[str], data: bytes | memoryview)
             file.write(data)
     else:
         write_atomically(path, data)
-
-
-def _mode_of_target(path):
-    """Permissions of the file that is there, or None; only plain files are replaced."""
-    try:
-        mode = os.stat(path).st_mode
-    except FileNotFoundError:
-        return None
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(f"{path} is a folder; save needs the name of a file.")
-    if not stat.S_ISREG(mode):
-        raise ValueError(
-            f"{path} is a device, pipe or socket, which save would replace by a file; give path "
-            "the name of a plain file."
-        )
-    return mode & 0o7777
 
 
 def _stem(name):
@@ -80,31 +77,8 @@ def _remove_orphans(folder, name):
     for found in os.listdir(folder):
         match = pattern.fullmatch(found)
         path = os.path.join(folder, found)
-        try:
+        with suppress(OSError, OverflowError):  # another save was faster, or it is not ours
             # Silent for an hour, though a process has its writer's number: a later one, then.
-            if match and (_is_gone(int(match[1])) or time.time() - os.stat(path).st_mtime > HOUR):
+            old = match and time.time() - os.stat(path).st_mtime > HOUR
+            if match and (old or not psutil.pid_exists(int(match[1]))):
                 os.unlink(path)
-        except OSError:
-            pass  # another save was faster, or it is not ours to remove
-
-
-def _is_gone(process):
-    if os.name != "posix":
-        return False
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return True
-    except (OSError, OverflowError):
-        pass
-    return False
-
-
-def _sync_folder(folder):
-    """The rename itself, on the disk; not every system opens folders."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

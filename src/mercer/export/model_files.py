@@ -1,8 +1,8 @@
 """save and load: models as files that hold data and names of types, never code.
 
 A file is a zip archive of NumPy arrays and one table, in JSON, of the objects that hold them
-(encode.py). Loading builds only types whose state is data (registry.py, allowed.py), each from the
-attributes that it has (decode.py). Everything else must be named by whoever loads the file.
+(model_table.py). Loading builds only types whose state is data (registry.py), each from the
+attributes that it has. Everything else must be named by whoever loads the file.
 """
 
 import json
@@ -21,8 +21,7 @@ from sklearn.base import BaseEstimator
 from .. import Kernel, RKHSFunction
 from ..kernels import points as pts
 from .atomic import write_atomically
-from .decode import Model
-from .encode import Table
+from .model_table import Model, Table
 from .registry import public_name
 
 # Raised whenever a newer mercer writes files that an older one would misread.
@@ -79,7 +78,7 @@ def save(
             f"{type(model).__name__} {str(model)[:60]!r}."
         )
     known = _names_of(trusted)
-    content, needed = _archive(model)
+    table, tree, needed = _table(model)
     missing = sorted(needed - known)
     if missing:
         warnings.warn(
@@ -88,7 +87,17 @@ def save(
             f"save(..., trusted={missing!r}) does without this warning.",
             stacklevel=2,
         )
-    write_atomically(where, content)
+    header = {"format": FORMAT, "type": type(model).__name__}
+    header |= {name: version(name) for name in ("mercer", "numpy", "scikit-learn")}
+    content = BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        # ZipInfo has a fixed date: the same model gives the same bytes.
+        archive.writestr(zipfile.ZipInfo(HEADER), json.dumps(header))
+        archive.writestr(zipfile.ZipInfo(TREE), tree)
+        for name, array in table.arrays.items():
+            with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
+    write_atomically(where, content.getbuffer())
 
 
 def needed_trust(model: Any) -> list[str]:
@@ -169,9 +178,6 @@ def load(
     return model
 
 
-# --- trust ----------------------------------------------------------------------------------------
-
-
 def _names_of(trusted):
     if isinstance(trusted, (str, bool)) or not np.iterable(trusted):
         raise TypeError(
@@ -181,9 +187,6 @@ def _names_of(trusted):
     if bad:
         raise TypeError(f"trusted must hold names, types or functions, got {bad[0]!r}.")
     return frozenset(t if isinstance(t, str) else public_name(t) for t in trusted)
-
-
-# --- the archive ----------------------------------------------------------------------------------
 
 
 def _table(model):
@@ -205,22 +208,6 @@ def _table(model):
     except ValueError as error:
         raise ValueError(f"model cannot be saved, since load would refuse it: {error}") from error
     return table, tree, built.trusted
-
-
-def _archive(model):
-    """The bytes of a file (a header, the table of objects, and one .npy file per array), and the
-    names that whoever loads it must trust."""
-    (table, tree, needed), content = _table(model), BytesIO()
-    header = {"format": FORMAT, "type": type(model).__name__}
-    header |= {name: version(name) for name in ("mercer", "numpy", "scikit-learn")}
-    with zipfile.ZipFile(content, "w") as archive:
-        # ZipInfo has a fixed date: the same model gives the same bytes.
-        archive.writestr(zipfile.ZipInfo(HEADER), json.dumps(header))
-        archive.writestr(zipfile.ZipInfo(TREE), tree)
-        for name, array in table.arrays.items():
-            with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, array, allow_pickle=False)
-    return content.getbuffer(), needed
 
 
 def _read_array(archive):

@@ -19,6 +19,7 @@ import scipy.sparse
 
 from .registry import public_name
 
+NUMBERS = (int, float)
 WORDS = 624  # of the Mersenne twister
 # Characters of dates and times in ISO 8601: other texts would reach a parser that guesses.
 ISO = re.compile(r"[0-9T:.+\- ]{1,64}")
@@ -33,9 +34,6 @@ def _is_index(value):
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-# --- random states --------------------------------------------------------------------------------
-
-
 def _random_state(kind, key, position, has_gauss, gauss):
     _expect(kind == "MT19937", f"a random state of kind {kind!r}")
     words = isinstance(key, np.ndarray) and key.dtype == np.uint32 and key.shape == (WORDS,)
@@ -47,37 +45,26 @@ def _random_state(kind, key, position, has_gauss, gauss):
     return made
 
 
-# --- sparse matrices ------------------------------------------------------------------------------
-
-
 def _compressed(cls):
     def made(rows: Any, columns: Any, data: Any, indices: Any, indptr: Any):
         shaped = all(_is_index(size) and size >= 0 for size in (rows, columns))
         _expect(shaped, f"a sparse matrix of shape ({rows!r}, {columns!r})")
-        for part in (data, indices, indptr):
-            vector = isinstance(part, np.ndarray) and part.ndim == 1
-            _expect(vector, "a sparse matrix whose parts are not vectors")
-        for part in (indices, indptr):
-            _expect(part.dtype.kind == "i", "a sparse matrix whose indices are not integers")
+        parts = (data, indices, indptr)
+        vectors = all(isinstance(part, np.ndarray) and part.ndim == 1 for part in parts)
+        _expect(vectors, "a sparse matrix whose parts are not vectors")
+        integers = indices.dtype.kind == indptr.dtype.kind == "i"
+        _expect(integers, "a sparse matrix whose indices are not integers")
         _expect(data.dtype.kind in "biufc", f"a sparse matrix of {data.dtype}")
         # Copies: data that are the same array as the indices would change them after the check.
-        parts = (data.copy(), indices.copy(), indptr.copy())
-        matrix = cls(parts, shape=(rows, columns))
+        matrix = cls(tuple(part.copy() for part in parts), shape=(rows, columns))
         _check_indices(matrix)
         return matrix
 
     return made
 
 
-def _parts(matrix):
-    return (*matrix.shape, matrix.data, matrix.indices, matrix.indptr)
-
-
 def _check_indices(matrix):
     matrix.check_format(full_check=True)  # every index within the shape
-
-
-# --- numbers and dates ----------------------------------------------------------------------------
 
 
 def _of(kinds, make, form=None):
@@ -89,10 +76,6 @@ def _of(kinds, make, form=None):
         return make(*parts)
 
     return made
-
-
-def _numbers(make):
-    return _of((int, float), make)
 
 
 def _pandas() -> Any:
@@ -122,15 +105,13 @@ def _interval(left, right, closed):
     return _pandas().Interval(left, right, closed)
 
 
-# --- the table ------------------------------------------------------------------------------------
-
 # {name in files: (what an object is made of, how it is made again)}
 MAKERS: dict[str, tuple[Callable, Callable]] = {
     "builtins.range": (lambda r: (r.start, r.stop, r.step), range),
-    "builtins.complex": (lambda z: (z.real, z.imag), _numbers(complex)),
+    "builtins.complex": (lambda z: (z.real, z.imag), _of(NUMBERS, complex)),
     "numpy.random.RandomState": (lambda state: state.get_state(legacy=True), _random_state),
     "decimal.Decimal": (lambda d: (str(d),), _of(str, Decimal)),
-    "fractions.Fraction": (lambda f: (f.numerator, f.denominator), _numbers(Fraction)),
+    "fractions.Fraction": (lambda f: (f.numerator, f.denominator), _of(NUMBERS, Fraction)),
     "uuid.UUID": (lambda u: (u.hex,), _of(str, UUID)),
     # Time zones come back as the distance from UTC that they had then: their names are of files.
     "datetime.datetime": (
@@ -139,7 +120,7 @@ MAKERS: dict[str, tuple[Callable, Callable]] = {
     ),
     "datetime.date": (lambda d: (d.isoformat(),), _of(str, datetime.date.fromisoformat, ISO)),
     "datetime.time": (lambda t: (t.isoformat(),), _of(str, datetime.time.fromisoformat, ISO)),
-    "datetime.timedelta": (lambda d: (d.days, d.seconds, d.microseconds), _numbers(timedelta)),
+    "datetime.timedelta": (lambda d: (d.days, d.seconds, d.microseconds), _of(NUMBERS, timedelta)),
     "pandas.Timestamp": (lambda t: (t.isoformat(), t.unit), _timestamp),
     "pandas.Timedelta": (lambda t: (int(t.to_numpy().astype("i8")), t.unit), _timedelta),
     "pandas.Period": (lambda p: (p.ordinal, p.freqstr), _period),
@@ -149,7 +130,10 @@ MAKERS: dict[str, tuple[Callable, Callable]] = {
 }
 for _name in ("csr_array", "csr_matrix", "csc_array", "csc_matrix"):
     _class = getattr(scipy.sparse, _name)
-    MAKERS[public_name(_class)] = (_parts, _compressed(_class))
+    MAKERS[public_name(_class)] = (
+        lambda m: (*m.shape, m.data, m.indices, m.indptr),
+        _compressed(_class),
+    )
 
 
 def maker_of(thing: Any):

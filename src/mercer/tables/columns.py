@@ -6,7 +6,7 @@ weighs more in a kernel only because of its kind.
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from copy import copy
 from typing import Any, Self
 
@@ -19,18 +19,21 @@ from sklearn.preprocessing import OneHotEncoder
 
 from ..engine import evenly
 from ..kernels import points as pts
-from .notes import NUMBER
-from .parse_dates import parse_date
+from .parse_dates import DateFormat
 from .parse_numbers import NumberFormat
-from .parse_text import as_texts, is_missing, one_by_one
+from .parse_text import as_texts, is_missing
 
 # What the outputs for a column of numbers are; the values themselves come first.
 VALUE, GAP, RANK, LEVEL = "value", "gap", "rank", "level"
 _PLAIN_NUMBER = re.compile(r"-?\d+(\.\d*)?")
 DAY = 86400.0
-# Cycles of a date: name, seconds they last, and how much of the past must be covered to see one.
-CYCLES = (("time of day", DAY, 2 * DAY), ("weekday", 7 * DAY, 14 * DAY))
 YEAR = 365.2425 * DAY
+# Cycles of a date: name, seconds they last, and how much of the past must be covered to see one.
+CYCLES = (
+    ("time of day", DAY, 2 * DAY),
+    ("weekday", 7 * DAY, 14 * DAY),
+    ("day of year", YEAR, YEAR / 2),
+)
 # Missing values are marked by a column of their own where at least so many rows lack one.
 MARKED = 5
 # Most values whose ranks are stored; the ranks of values between them are interpolated.
@@ -53,10 +56,15 @@ def column_values(column: Any, name: str) -> np.ndarray:
 
     Objects are stripped texts, None where a value is missing.
     """
-    values = column
-    if hasattr(column, "to_numpy"):
-        values = _series_values(column)
-    values = np.asarray(values)
+    dtype = str(getattr(column, "dtype", "")).lower()
+    if getattr(getattr(column, "dtype", None), "tz", None) is not None:  # pandas: one clock for all
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    if dtype.startswith("period"):  # pandas: when it begins
+        column = column.dt.to_timestamp()
+    values = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
+    if values.dtype.kind == "O" and dtype.startswith(("int", "uint", "float", "bool")):
+        # Numbers and booleans with gaps, in the types of pandas or polars.
+        return np.array([np.nan if is_missing(v) else float(v) for v in values])
     if values.dtype.kind == "c":
         raise ValueError(
             f"Complex data not supported: column {name!r} has dtype {values.dtype}. Give real and "
@@ -89,32 +97,12 @@ def frame_columns(X: Any) -> list[np.ndarray]:
     return found
 
 
-def _series_values(column):
-    """The values of a pandas or polars column, as NumPy sees them."""
-    kind = str(column.dtype).lower()
-    if getattr(column.dtype, "tz", None) is not None:  # pandas: one clock for all rows
-        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-    if kind.startswith("period"):  # pandas: when it begins
-        column = column.dt.to_timestamp()
-    if not kind.startswith(("int", "uint", "float", "bool")):
-        return column.to_numpy()
-    values = column.to_numpy()
-    if values.dtype.kind != "O":
-        return values
-    # Numbers and booleans with gaps, in the types of pandas or polars.
-    return np.array([np.nan if is_missing(v) else float(v) for v in values])
-
-
 def declared_categories(X: Any) -> list[str]:
     """Columns of a frame whose dtype says that they are categories."""
     if not pts.is_frame(X):
         return []
-    kinds = [str(dtype).lower() for dtype in X.dtypes]
-    return [
-        str(c)
-        for c, k in zip(X.columns, kinds)
-        if k.startswith(("category", "categorical", "enum"))
-    ]
+    declared = ("category", "categorical", "enum")
+    return [str(c) for c, d in zip(X.columns, X.dtypes) if str(d).lower().startswith(declared)]
 
 
 def spelled(values: np.ndarray) -> np.ndarray:
@@ -158,25 +146,6 @@ def as_float(values: np.ndarray) -> np.ndarray:
         seconds = values.astype("datetime64[us]").astype("int64") / 1e6
         return np.where(np.isnat(values), np.nan, seconds)
     return values.astype(float)
-
-
-def numbers_one_by_one(
-    texts: Iterable[str | None], format: dict[str, Any] | None = None
-) -> np.ndarray:
-    """Texts as floats in a format, NaN where they are missing or not numbers."""
-    return one_by_one(texts, NumberFormat(**(format or {})).parse)
-
-
-def dates_one_by_one(texts: Iterable[str | None], day_first: bool = False) -> np.ndarray:
-    """Texts as datetime64[us], NaT where they are missing or not dates."""
-    return one_by_one(texts, lambda t: parse_date(t, day_first), "datetime64[us]")
-
-
-def reads_as(kind: str, texts: Iterable[str | None]) -> np.ndarray:
-    """Which texts can be read as numbers, or as dates."""
-    if kind == NUMBER:
-        return ~np.isnan(numbers_one_by_one(texts))
-    return ~np.isnat(dates_one_by_one(texts))
 
 
 class Numbers(BaseEstimator):
@@ -245,7 +214,7 @@ class Numbers(BaseEstimator):
         # Yes and no are numbers: with gaps, pandas keeps True and False as objects.
         words = {"true": "1", "false": "0"}
         texts = [text and words.get(text.lower(), text) for text in values]
-        return numbers_one_by_one(texts, self.format_)
+        return NumberFormat(**self.format_).read(texts)
 
     @property
     def kinds_(self) -> list[str]:
@@ -350,8 +319,6 @@ class Dates(BaseEstimator):
             for cycle, length, least in CYCLES
             if covered >= least and (cycle != "time of day" or with_time)
         ]
-        if covered >= YEAR / 2:
-            self.cycles_.append(("day of year", YEAR))
         self.names_ = list(self.day_.names_)
         for cycle, _ in self.cycles_:
             self.names_ += [f"{name} ({cycle}, sine)", f"{name} ({cycle}, cosine)"]
@@ -363,7 +330,7 @@ class Dates(BaseEstimator):
         if values.dtype.kind in "fiu" and self.digits_:
             values = spelled(values)
         if values.dtype.kind == "O":
-            return dates_one_by_one(values, bool(self.day_first_))
+            return DateFormat(bool(self.day_first_)).read(values)
         return values
 
     def transform(self, values: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,9 @@ import numpy as np
 from . import notes
 from .columns import Categories, Dates, Kept, Numbers, Texts, as_float, spelled
 from .given import ReadTable
-from .parse_dates import DateColumn, dates_in_digits
-from .parse_numbers import NumberColumn, TextColumn
-from .reading import Notation, first_value, format_of, is_obvious, texts_in
+from .parse_dates import dates_in_digits
+from .parse_numbers import TextColumn
+from .reading import Notation, texts_in
 from .target_encoding import LEAST_ROWS
 
 # A fitted encoder of one column, None where it is left out; and what is said about it.
@@ -59,7 +60,7 @@ class Decisions:
         written = texts_in(y)
         read = reading.columns(texts, [] if written is None else [TextColumn(written)])
         numbers = [values.astype(float) for values in columns if values.dtype.kind in "fiu"]
-        numbers += [column.values for column in read.values() if isinstance(column, NumberColumn)]
+        numbers += [column.values for column in read.values() if not column.is_dates]
         found = []
         for name, values in zip(names, columns):
             if name in categories and name not in left:
@@ -94,7 +95,7 @@ class Decisions:
         if kind in "fiu":
             check_finite(name, values)
             if kind in "iu" and name not in self.forced and _is_row_number(name, values):
-                return notes.left_out(name, notes.IDENTIFIER, "unique per row")
+                return _names_of_rows(name, len(values), len(values))
             days = None if name in self.forced else dates_in_digits(values)
             if days is not None:
                 encoder, record = self._dates(name, days, format={"digits": True})
@@ -115,16 +116,11 @@ class Decisions:
                     f"number names the column {name!r}, and none of its values can be read as a "
                     f"number: {read.wrong[0]!r}."
                 )
-            encode = self._dates if isinstance(read, DateColumn) else self.numbers
-            encoder, record = encode(name, read.values, format=format_of(read))
-            record |= {
-                "not_read": read.wrong[:3],
-                "open": read.open is not None,
-            }
-            shown = first_value(texts, read)
-            if record["open"] or not is_obvious(*shown):
-                record["read"] = shown
-            return encoder, record
+            encode = self._dates if read.is_dates else self.numbers
+            encoder, record = encode(name, read.values, format=asdict(read.format))
+            record |= {"not_read": read.wrong[:3], "open": read.open is not None}
+            shown = read.shown()
+            return encoder, record if shown is None else record | {"read": shown}
         words = float(np.mean([len(text.split()) for text in known]))
         unique = n_values == len(known) and len(known) >= IDENTIFIED
         nearly = n_values > 0.9 * len(known) and len(known) >= IDENTIFIED
@@ -132,7 +128,7 @@ class Decisions:
         named = (words < 2 and (unique or nearly)) or (unique and patterns <= 0.1 * len(known))
         sequences = named and _are_sequences(known)
         if named and not sequences:
-            return notes.left_out(name, notes.IDENTIFIER, _uniqueness(n_values, len(known)))
+            return _names_of_rows(name, n_values, len(known))
         most = self.options.max_categories
         frequent = sum(count for _, count in Counter(known).most_common(most - 1))
         few = n_values <= most or frequent >= 0.5 * len(known)
@@ -185,9 +181,7 @@ class Decisions:
         if len(encoder.names_) < 2:
             known = [text for text in texts if text is not None]
             if encoder.n_pooled_:  # every value is rare: names, not one value for all
-                return notes.left_out(
-                    name, notes.IDENTIFIER, _uniqueness(len(set(known)), len(known))
-                )
+                return _names_of_rows(name, len(set(known)), len(known))
             return notes.left_out(name, notes.CONSTANT, "nearly the same in all rows")
         encoder, record = notes.decision(encoder, name, notes.CATEGORY, "columns of 0 and 1", texts)
         record["n_pooled"] = encoder.n_pooled_
@@ -200,15 +194,17 @@ def check_finite(name: str, values: np.ndarray) -> None:
 
 
 def _tells_nothing(name, known):
+    kind, reason = notes.EMPTY, "without a value"
     if len(known):
-        return notes.left_out(name, notes.CONSTANT, "the same in all rows")
-    return notes.left_out(name, notes.EMPTY, "without a value")
+        kind, reason = notes.CONSTANT, "the same in all rows"
+    return notes.left_out(name, kind, reason)
 
 
-def _uniqueness(n_values, n):
-    if n_values == n:
-        return "unique per row"
-    return f"{n_values} different values in {n} rows: nearly every row has its own"
+def _names_of_rows(name, n_values, n):
+    reason = "unique per row"
+    if n_values != n:
+        reason = f"{n_values} different values in {n} rows: nearly every row has its own"
+    return notes.left_out(name, notes.IDENTIFIER, reason)
 
 
 def _is_row_number(name, values):

@@ -314,7 +314,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for j, (name, (made, record)) in enumerate(zip(names, pairs)):
             if isinstance(made, Numbers) and made.names_ == [name] and not made.n_missing_:
                 first = first or (made, record)
-                if _alike(first, made, record):
+                # Alike are encoders and records that differ in their names and OWN only.
+                mine, others = (
+                    {k: v for k, v in vars(one).items() if k not in (*OWN, "names_")}
+                    for one in (made, first[0])
+                )
+                named = {"name": record["name"], "outputs": record["outputs"]}
+                if mine == others and first[1] | named == record:
                     at.append(j)
         if len(at) > MANY_ALIKE:
             kept = [[getattr(state["encoders_"][j], key) for key in OWN] for j in at]
@@ -382,14 +388,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     raise ValueError(
                         f"{role[name]} and {argument} both name the column {name!r}: choose one."
                     )
-
-
-def _alike(first, made, record):
-    """Tell whether an encoder and its record differ from others in name and OWN only."""
-    own = {*OWN, "names_"}
-    a, b = ({k: v for k, v in vars(m).items() if k not in own} for m in (first[0], made))
-    named = {"name": record["name"], "outputs": record["outputs"]}
-    return a == b and first[1] | named == record
 
 
 def _unread(texts, values):

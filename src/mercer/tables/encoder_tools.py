@@ -24,28 +24,19 @@ def keep_outputs(
     """
     check_is_fitted(encoder)
     kept = copy(encoder).set_params(ranks=encoder.ranks and ranks, levels=encoder.levels and levels)
-    kept.encoders_ = [
-        made.keeping(ranks, levels) if isinstance(made, Numbers) else made
-        for made in encoder.encoders_
-    ]
-    kept.columns_ = [
-        record | {"action": with_further(record["action"], made), "outputs": made.names_}
-        if isinstance(made, Numbers)
-        else record
-        for record, made in zip(encoder.columns_, kept.encoders_)
-    ]
-    for j, made in enumerate(kept.encoders_):
-        if isinstance(made, Texts) and not texts:
-            name = kept.columns_[j]["name"]
-            kept.encoders_[j], kept.columns_[j] = left_out(name, TEXT, NO_HELP)
+    kept.encoders_, kept.columns_ = list(encoder.encoders_), list(encoder.columns_)
+    for j, (made, record) in enumerate(zip(encoder.encoders_, encoder.columns_)):
+        if isinstance(made, Numbers):
+            kept.encoders_[j] = made = made.keeping(ranks, levels)
+            action = with_further(record["action"], made)
+            kept.columns_[j] = record | {"action": action, "outputs": made.names_}
+        elif isinstance(made, Texts) and not texts:
+            kept.encoders_[j], kept.columns_[j] = left_out(record["name"], TEXT, NO_HELP)
     return name_outputs(kept)
 
 
 def add_target_encoding(
-    encoder: "TableEncoder",
-    X: Any,
-    targets: np.ndarray,
-    weights: np.ndarray | None = None,
+    encoder: "TableEncoder", X: Any, targets: np.ndarray, weights: np.ndarray | None = None
 ) -> tuple["TableEncoder", dict[str, np.ndarray]]:
     """The same fitted encoder, with the effect of each frequent value on the targets.
 
@@ -77,7 +68,7 @@ def add_target_encoding(
         )
         if not means.is_significant_:
             continue
-        without |= dict(zip(means.names_, means.forget_rows().T))
+        without |= dict(zip(means.names_, means.__dict__.pop("without_").T))
         words = np.mean([len(level.split()) for level in means.levels_])
         keeps = record["kind"] == CATEGORY or words >= WORDS
         made.encoders_[j] = WithTargetEncoding(encoder.encoders_[j], means) if keeps else means

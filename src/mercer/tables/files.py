@@ -13,7 +13,7 @@ import sys
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from .typed import is_decimal, typed_frame
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", r"\s+": "spaces"}
 PACKED = (".gz", ".bz2", ".xz", ".zip")
 TEXTS = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
+PARQUET, JSON = (".parquet", ".pq"), (".jsonl", ".ndjson", ".json")
 KNOWN = "csv, tsv, txt, xlsx, json, jsonl, parquet (also packed as gz, bz2, xz or zip), npz"
 MISSING_TEXTS = sorted({m for t in MISSING for m in (t, t.upper(), t.capitalize())})
 # What stands between spaces or tabs, quoted or not.
@@ -98,40 +99,42 @@ def read_table(
     >>> frame["price"].tolist()
     [1200.0, 950.0]
     """
-    texts, columns = {"target": target, "sep": sep, "encoding": encoding}, {"number": number}
-    _check_arguments(texts, columns | {"category": category}, decimal, dayfirst, like)
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"path must be a str or a Path, got {path!r}.")
+    for argument, value in {"target": target, "sep": sep, "encoding": encoding}.items():
+        _check(argument, value, value is None or isinstance(value, str), "a str or None")
+    for argument, names in {"number": number, "category": category}.items():
+        named = isinstance(names, (list, tuple)) and all(isinstance(c, str) for c in names)
+        _check(argument, names, named, "a list of names of columns")
+    if not (decimal is None or (isinstance(decimal, str) and decimal in (".", ","))):
+        raise BadInput(f"decimal must be '.' or ',', got {decimal!r}.")
+    known = dayfirst is None or isinstance(dayfirst, bool)
+    _check("dayfirst", dayfirst, known, "True, False or None")
+    fitted = like is None or hasattr(like, "columns_")
+    _check("like", like, fitted, "a fitted TableEncoder or None")
+    _check("path", path, isinstance(path, (str, os.PathLike)), "a str or a Path")
     if not str(path):
         raise BadInput("path is empty: name a csv, tsv, xlsx, json, jsonl or parquet file.")
     name, kind, content = _content(path)
     notes: list[str] = []
     separator = None
-    try:
-        if kind in (".parquet", ".pq"):
+    with _errors_of_readers("read", name):
+        if kind in PARQUET:
             with suppress(ImportError):  # another reader of pandas's, or its message
                 _check_parquet(content, name)
             frame = pd.read_parquet(io.BytesIO(content))
         elif kind in (".xlsx", ".xls", ".xlsm"):
             frame = _from_sheets(content, name, notes)
-        elif kind in (".jsonl", ".ndjson", ".json"):
+        elif kind in JSON:
             frame = _from_json(content, encoding, kind)
         elif kind in TEXTS:
             frame, separator = _from_text(content, sep, encoding, notes, {target, *category})
         else:
             raise BadInput(f"{name}: unknown kind of file; known: {KNOWN}.")
-    except BadInput:
-        raise
-    except ImportError as error:
-        raise BadInput(f"{name}: {error}") from None
-    except Exception as error:  # every reader has errors of its own for broken files
-        raise BadInput(f"cannot read {name}: {_first_line(error)}") from None
     if frame.empty:
         raise BadInput(f"{name} has no rows.")
     if 2 * sum(str(name).startswith("Unnamed: ") for name in frame.columns) > frame.shape[1]:
         notes.append("most columns have no name: is the header of the table further down?")
     frame = _renamed(frame, notes)
-    if kind not in (".parquet", ".pq", ".jsonl", ".ndjson", ".json"):
+    if kind not in PARQUET + JSON:
         frame = _below_headers(frame, notes)
     for asked in (*number, *category):
         check_column(frame, asked, notes)
@@ -143,31 +146,30 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a .npz file; refused where they unpack to far more than the file has."""
     if not path.is_file():
         raise BadInput(f"the file {str(path)!r} does not exist.")
-    try:
+    with _errors_of_readers("read", path.name):
         with zipfile.ZipFile(path) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
         _check_unpacked(size, path.stat().st_size, path.name)
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
+
+
+@contextmanager
+def _errors_of_readers(verb, name):
+    """Every reader has errors of its own for broken files: told in one line."""
+    try:
+        yield
     except BadInput:
         raise
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
-        raise BadInput(f"cannot read {path.name}: {_first_line(error)}") from None
+    except ImportError as error:
+        raise BadInput(f"{name}: {error}") from None
+    except Exception as error:
+        raise BadInput(f"cannot {verb} {name}: {_first_line(error)}") from None
 
 
-def _check_arguments(texts, columns, decimal, dayfirst, like):
-    for name, value in texts.items():
-        if not (value is None or isinstance(value, str)):
-            raise TypeError(f"{name} must be a str or None, got {value!r}.")
-    for name, value in columns.items():
-        if not (isinstance(value, (list, tuple)) and all(isinstance(c, str) for c in value)):
-            raise TypeError(f"{name} must be a list of names of columns, got {value!r}.")
-    if not (decimal is None or (isinstance(decimal, str) and decimal in (".", ","))):
-        raise BadInput(f"decimal must be '.' or ',', got {decimal!r}.")
-    if not (dayfirst is None or isinstance(dayfirst, bool)):
-        raise TypeError(f"dayfirst must be True, False or None, got {dayfirst!r}.")
-    if not (like is None or hasattr(like, "columns_")):
-        raise TypeError(f"like must be a fitted TableEncoder or None, got {like!r}.")
+def _check(argument, value, fits, what):
+    if not fits:
+        raise TypeError(f"{argument} must be {what}, got {value!r}.")
 
 
 def _content(path):
@@ -180,19 +182,12 @@ def _content(path):
         return "standard input", _kind_of(content), content
     path = Path(path)
     if not path.is_file():
-        raise BadInput(
-            f"the file {str(path)!r} does not exist."
-            if not path.exists()
-            else f"{path} is not a file."
-        )
+        missing = f"the file {str(path)!r} does not exist."
+        raise BadInput(f"{path} is not a file." if path.exists() else missing)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packing = suffixes.pop() if suffixes and suffixes[-1] in PACKED else None
-    try:
+    with _errors_of_readers("unpack", path.name):
         content = _unpacked(path.read_bytes(), packing, path.name)
-    except BadInput:
-        raise
-    except (OSError, EOFError, ValueError, lzma.LZMAError, zipfile.BadZipFile) as error:
-        raise BadInput(f"cannot unpack {path.name}: {_first_line(error)}") from None
     if not content.strip():
         raise BadInput(f"{path.name} is empty.")
     return path.name, suffixes[-1] if suffixes else _kind_of(content), content
@@ -395,25 +390,22 @@ def _decoded(content, encoding, notes):
             raise BadInput(f"--encoding {encoding!r} is not known; try utf-8 or latin-1.") from None
         except UnicodeDecodeError as error:
             raise BadInput(f"the file is not {encoding}: {_first_line(error)}.") from None
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        notes.append("the text is UTF-16")
-        return content.decode("utf-16")
     beginning = content[:2000]
     first, second = beginning[0::2].count(0), beginning[1::2].count(0)
-    if max(first, second) > 20 * min(first, second):  # line ends and separators have one zero byte
+    marked = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+    # Line ends and separators have one zero byte.
+    if marked or max(first, second) > 20 * min(first, second):
         notes.append("the text is UTF-16")
-        return content.decode("utf-16-be" if first > second else "utf-16-le")
-    try:
+        order = "" if marked else "-be" if first > second else "-le"
+        return content.decode(f"utf-16{order}")
+    with suppress(UnicodeDecodeError):
         return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        pass
     if b"\x00" in beginning:
         raise BadInput("this is not a text file: it holds zero bytes.")
     notes.append("the text was read as Windows-1252 (--encoding changes that)")
-    try:
+    with suppress(UnicodeDecodeError):
         return content.decode("cp1252")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
+    return content.decode("latin-1")
 
 
 def _separator(lines):
@@ -438,12 +430,7 @@ def _separator(lines):
 
 def _lines(text):
     """Lines as csv and JSON end them; str.splitlines also cuts at U+2028, form feeds and others."""
-    start = 0
-    for end in re.finditer(r"\r\n|\r|\n", text):
-        yield text[start : end.start()]
-        start = end.end()
-    if start < len(text):
-        yield text[start:]
+    return (line[0] for line in re.finditer(r"[^\r\n]+", text))
 
 
 def _fields(lines, sep):
@@ -472,21 +459,13 @@ def _is_data(header, body):
     steps = np.diff(values)
     if len(values) > 4 and steps[0] != 0 and np.ptp(steps) <= 1e-6 * np.abs(values).max():
         return False  # steps of one size: the wavelengths of a spectrum, the hours of a day
-    if _names_a_number(header, body):
-        return False
+    for j, name in enumerate(as_texts(header)):
+        if name is not None and _numbers([name]) is None:
+            below = _numbers(row[j] for row in body if j < len(row))
+            if below is not None and not below.wrong:
+                return False  # a text above a column of numbers only names it
     years = all(v == int(v) and 1800 <= v <= 2100 for v in values if np.isfinite(v))
     return not (years and len(set(values)) == len(values))
-
-
-def _names_a_number(header, body):
-    """Whether a text stands above a column of numbers only."""
-    for j, name in enumerate(as_texts(header)):
-        if name is None or _numbers([name]) is not None:
-            continue
-        read = _numbers(row[j] for row in body if j < len(row))
-        if read is not None and not read.wrong:
-            return True
-    return False
 
 
 def _numbers(texts):
@@ -532,8 +511,12 @@ def _below_headers(frame, notes):
         if frame[name].dtype.kind not in "fiubM"
     }
     # Without a word above digits, in two columns, nothing needs to be read for this.
-    words = [name for name, t in texts.items() if len(t) > 2 and t[0] and not _has_digits(t[0])]
-    if len(frame) <= IDENTIFIED or sum(any(map(_has_digits, texts[n][2:5])) for n in words) < 2:
+    digits = {
+        name: [any(map(str.isdigit, text or "")) for text in (values[0], *values[2:5])]
+        for name, values in texts.items()
+        if len(values) > 2 and values[0]
+    }
+    if len(frame) <= IDENTIFIED or sum(any(d) and not d[0] for d in digits.values()) < 2:
         return frame
     read = Notation().columns({name: values[2:] for name, values in texts.items()})
     others = [name for name in frame.columns if name not in texts]
@@ -541,7 +524,7 @@ def _below_headers(frame, notes):
     def strange(i):
         """Columns with a text that is unlike the rest; None where this is a row of values."""
         known = {name: texts[name][i] for name in read if texts[name][i] is not None}
-        unlike = [name for name, text in known.items() if read[name].value_of(text) is None]
+        unlike = [name for name, text in known.items() if read[name].format.parse(text) is None]
         values = len(unlike) < len(known) or frame[others].iloc[i].notna().any()
         words = (t[i] in t[2:] for n, t in texts.items() if n not in read and t[i] is not None)
         return None if values or any(words) else unlike
@@ -556,10 +539,6 @@ def _below_headers(frame, notes):
         "not values"
     )
     return frame.iloc[size:].reset_index(drop=True)
-
-
-def _has_digits(text):
-    return text is not None and any(map(str.isdigit, text))
 
 
 def check_column(frame: pd.DataFrame, target: str, notes: Iterable[str] = ()) -> None:

@@ -77,18 +77,16 @@ def in_rows(n: int) -> str:
 
 def notes_on_reading(read: Iterable[tuple[str, str, str, str, bool]]) -> list[str]:
     """How texts were read, from (name, kind, text, value, whether others read it differently)."""
-    lines = []
-    for kind, what, option in ((NUMBER, "numbers", "decimal"), (DATE, "dates", "dayfirst")):
-        found = [entry for entry in read if entry[1] == kind]
-        clear = [
-            f"{name} ({text!r} is {value})" for name, _, text, value, open in found if not open
-        ]
+    lines, read = [], list(read)
+    for kind, option in ((NUMBER, "decimal"), (DATE, "dayfirst")):
+        found = [(name, text, value, open) for name, k, text, value, open in read if k == kind]
+        clear = [f"{name} ({text!r} is {value})" for name, text, value, open in found if not open]
         if clear:
-            lines.append(f"text was read as {what} in {listed(clear, SHOWN)}")
-        unclear = [f"{text!r} in {name} as {value}" for name, _, text, value, open in found if open]
+            lines.append(f"text was read as {kind}s in {listed(clear, SHOWN)}")
+        unclear = [f"{text!r} in {name} as {value}" for name, text, value, open in found if open]
         if unclear:
             lines.append(
-                f"{what} that can be read in two ways: {listed(unclear, SHOWN)} "
+                f"{kind}s that can be read in two ways: {listed(unclear, SHOWN)} "
                 f"(the option {option} changes that)"
             )
     return lines

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from .parse_numbers import MOSTLY
-from .parse_text import one_by_one
+from .parse_text import MOSTLY, Format, ReadColumn
 
 _ZONE = r"(?:\s?(?P<zone>Z|UTC|GMT|[-+]\d{2}:?\d{2}|[-+]\d{2}))?"
 _CLOCK = (
@@ -39,28 +39,24 @@ LEAST_DIGITS = 10
 
 
 @dataclass(frozen=True)
-class DateColumn:
-    """A column of texts that are dates.
+class DateFormat(Format):
+    """How the dates of a column are written.
 
-    values : datetime64[us], NaT where a value is missing or is not a date
     day_first : whether 05/02/2021 is in February
-    wrong : the texts that are not dates
-    open : a text that other countries read differently, where no text of the column tells
     """
 
-    values: np.ndarray
-    day_first: bool
-    wrong: list[str]
-    open: str | None
+    day_first: bool = False
+    dtype = "datetime64[us]"
 
-    def value_of(self, text: str) -> np.datetime64 | None:
-        """Another text as a date, written as these are."""
-        return parse_date(text, self.day_first)
+    def parse(self, text: str) -> np.datetime64 | None:
+        """One date; 25/02/2021 can be read in one way only, and is."""
+        value = _date(text, self.day_first)
+        return _date(text, not self.day_first) if value is None else value
 
 
 def read_dates(
     texts: Iterable[str | None], day_first: bool | None = None, usual: bool | None = None
-) -> DateColumn | None:
+) -> ReadColumn | None:
     """Texts as dates; None where most are not.
 
     `day_first` is what the user says, `usual` what the rest of the table says: that counts where
@@ -71,7 +67,10 @@ def read_dates(
     dates = sum(any(form.fullmatch(text) for form in _FORMS) for text in known)
     if not known or dates < MOSTLY * len(known) / 2:
         return None
-    if _are_days_of_months(known):
+    short = [found for found in map(_SHORT_MONTH.fullmatch, known) if found]
+    days = {int(found["year"]) for found in short}
+    # "Jan-05" and others may be days of months: more of them than months, none above 31.
+    if days and max(days) <= 31 and len(days) > len({found["name"] for found in short}):
         return None
     parts = [found for found in map(_PARTS.fullmatch, known) if found]
     votes = [sum(int(f[which]) > 12 for f in parts) for which in ("first", "second")]
@@ -84,18 +83,10 @@ def read_dates(
             day_first = _by_hints(texts, parts, usual)
     else:
         open = []
-    values = one_by_one(texts, partial(_date, day_first=day_first), "datetime64[us]")
-    bad = [t for t, gap in zip(texts, np.isnat(values)) if gap and t is not None]
-    total = sum(text is not None for text in texts)
-    if total - len(bad) < MOSTLY * total:
-        return None
-    return DateColumn(values, day_first, sorted(set(bad)), next(iter(open), None))
-
-
-def parse_date(text: str, day_first: bool) -> np.datetime64 | None:
-    """One date; 25/02/2021 can be read in one way only, and is."""
-    value = _date(text, day_first)
-    return _date(text, not day_first) if value is None else value
+    strict = partial(_date, day_first=day_first)
+    first_open = next(iter(open), None)
+    read = ReadColumn.of(texts, DateFormat(day_first), first_open, parse=strict)
+    return read if read.fits() else None
 
 
 def are_digits_of_dates(texts: Iterable[str]) -> bool:
@@ -119,21 +110,19 @@ def dates_in_digits(values: np.ndarray) -> np.ndarray | None:
     texts = [None if v != v else str(int(v)) for v in values.tolist()]
     if not are_digits_of_dates(text for text in texts if text is not None):
         return None
-    return one_by_one(texts, partial(_date, day_first=False), "datetime64[us]")
-
-
-def _are_days_of_months(texts):
-    """Tell whether "Jan-05" and others may be days: more of them than months, none above 31."""
-    found = [match for match in map(_SHORT_MONTH.fullmatch, texts) if match]
-    days = {int(match["year"]) for match in found}
-    return bool(days) and max(days) <= 31 and len(days) > len({match["name"] for match in found})
+    return DateFormat().read(texts)
 
 
 def _by_hints(texts, parts, usual):
     """Whether the day is first where no part is above 12: by order, by steps, by the table."""
     if all(found["mark"] == "." for found in parts):
         return True
-    rising = [_share_in_order([_date(t, first) for t in texts if t]) for first in (True, False)]
+    rising: list[Any] = []  # share of steps that do not go back, or that do not go forward
+    for day_first in (True, False):
+        dates = [_date(text, day_first) for text in texts if text]
+        known = np.array([d for d in dates if d is not None], dtype=DateFormat.dtype)
+        steps = np.diff(known).astype(float)
+        rising.append(max(np.mean(steps >= 0), np.mean(steps <= 0)) if len(steps) >= 5 else 0.0)
     if max(rising) > 0.9 and abs(rising[0] - rising[1]) > 0.05:
         return rising[0] > rising[1]
     first, second = ({int(found[i]) for found in parts} for i in ("first", "second"))
@@ -142,13 +131,6 @@ def _by_hints(texts, parts, usual):
     if max(len(first), len(second)) >= 2 * min(len(first), len(second)):  # a season
         return len(first) > len(second)
     return bool(usual)
-
-
-def _share_in_order(dates):
-    """Share of steps that do not go back, or that do not go forward."""
-    steps = np.diff(np.array([d for d in dates if d is not None], dtype="datetime64[us]"))
-    zero = np.timedelta64(0, "us")
-    return max(np.mean(steps >= zero), np.mean(steps <= zero)) if len(steps) >= 5 else 0.0
 
 
 def _date(text, day_first):
@@ -166,28 +148,19 @@ def _date(text, day_first):
     year = int(part["year"])
     if len(part["year"]) == 2:  # of 1930 to 2029, as in spreadsheets
         year += 2000 if year < 30 else 1900
-    try:
-        return _moment(year, int(month), int(part.get("day") or 1), part)
-    except ValueError:  # the 31st of February
-        return None
-
-
-def _moment(year, month, day, part):
-    """A date and perhaps a time, in UTC where the text names a zone."""
     h, m, s = (float(part.get(name) or 0) for name in ("hours", "minutes", "seconds"))
-    half, zone = part.get("half"), part.get("zone")
+    half, zone = part.get("half"), part.get("zone") or ""
     if h > (12 if half else 24) or m > 59 or s >= 61:
         return None
     if half:
         h = h % 12 + (12 if half in "pP" else 0)
-    date = np.datetime64(f"{year:04d}-{month:02d}-{day:02d}", "us")
-    return date + np.timedelta64(round(1e6 * (h * 3600 + m * 60 + s - _ahead(zone))), "us")
-
-
-def _ahead(zone):
-    """Seconds by which a clock of this zone is ahead of UTC: 7200 for +02:00."""
-    if not zone or zone[0] not in "+-":
-        return 0
-    digits = zone[1:].replace(":", "")
-    seconds = 3600 * int(digits[:2]) + 60 * int(digits[2:] or 0)
-    return -seconds if zone[0] == "-" else seconds
+    seconds = h * 3600 + m * 60 + s
+    if zone.startswith(("+", "-")):  # in UTC where the text names a zone
+        digits = zone[1:].replace(":", "")
+        ahead = 3600 * int(digits[:2]) + 60 * int(digits[2:] or 0)
+        seconds -= -ahead if zone[0] == "-" else ahead
+    try:
+        date = np.datetime64(f"{year:04d}-{int(month):02d}-{int(part.get('day') or 1):02d}", "us")
+    except ValueError:  # the 31st of February
+        return None
+    return date + np.timedelta64(round(1e6 * seconds), "us")

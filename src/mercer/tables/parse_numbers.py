@@ -6,15 +6,12 @@ for their column, and columns that are decided decide for the rest of the table.
 
 import re
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-import numpy as np
+from .parse_text import MOSTLY, Format, ReadColumn
 
-from .parse_text import one_by_one
-
-# A column is read as numbers (or dates) where at least this share of its values are.
-MOSTLY = 0.95
 # A word behind numbers that is not a known unit must stand behind so many of them.
 WORD_ROWS = 5
 # With a larger share of "<5" and ">5" these are names of ranges, not measurements at a limit.
@@ -69,7 +66,7 @@ _TIMES |= {"K": 1e3, "Mio": 1e6, "Mn": 1e6, "Million": 1e6, "Bn": 1e9, "billion"
 
 
 @dataclass(frozen=True)
-class NumberFormat:
+class NumberFormat(Format):
     """How the numbers of a column are written.
 
     decimal : the decimal mark; None where no text has one
@@ -85,84 +82,71 @@ class NumberFormat:
     def parse(self, text: str) -> float | None:
         """The number that a text stands for; None where it is not one in this format.
 
-        A text that can be read in one way only is read so, whatever the decimal mark is.
+        A text that can be read in one way only is read so, whatever the decimal mark is. A plain
+        number among times is one of seconds.
         """
+        found = _shape(text)
         if self.time is not None:
             seconds = _seconds(text, self.time)
-            return _plain(text) if seconds is None else seconds
-        found = _shape(text)
-        if found is None or not _fits(found, self.unit):
+            plain = seconds is None and found is not None and not found["unit"]
+            return _number(found, ".") if plain else seconds
+        if found is None:
+            return None
+        unit = (found["unit"] or "").strip()
+        counts = not unit or unit in _TIMES or _MONEY.fullmatch(unit)
+        if not counts and _plain_unit(unit) != self.unit:
             return None
         first = self.decimal or "."
         value = _number(found, first)
         return _number(found, "," if first == "." else ".") if value is None else value
 
 
-@dataclass(frozen=True)
-class NumberColumn:
-    """A column of texts that are numbers.
-
-    values : floats, NaN where a value is missing or is not a number
-    wrong : the texts that are not numbers
-    open : a text that other countries read differently ("1.167"), where the column does not tell
-    """
-
-    values: np.ndarray
-    format: NumberFormat
-    wrong: list[str]
-    open: str | None
-
-    def value_of(self, text: str) -> float | None:
-        """Another text as a number, written as these are."""
-        return self.format.parse(text)
-
-
 class TextColumn:
-    """The different texts of a column, their numbers of rows, and what they say about marks."""
+    """The different texts of a column, their numbers of rows, and what they say about marks.
+
+    `shapes` are the parts of the texts that look like numbers.
+    """
 
     def __init__(self, texts: Iterable[str | None]):
         self.texts = list(texts)
         self.counts = Counter(text for text in self.texts if text is not None)
         self.total = sum(self.counts.values())
-        self.shapes = {text: _shape(text) for text in self.counts}
+        shapes = ((text, _shape(text)) for text in self.counts)
+        self.shapes = {text: shape for text, shape in shapes if shape is not None}
+
+    def tally(self, what: Callable[[re.Match[str]], Any]) -> Counter:
+        """How many rows have each value of something that the shape of a number tells."""
+        found: Counter = Counter()
+        for text, shape in self.shapes.items():
+            found[what(shape)] += self.counts[text]
+        return found
 
     def is_numeric(self) -> bool:
         """Whether nearly all texts have the shape of a number."""
-        found = sum(n for text, n in self.counts.items() if self.shapes[text] is not None)
+        found = sum(self.counts[text] for text in self.shapes)
         return bool(self.total) and found >= MOSTLY * self.total
 
     def marks(self) -> Counter:
         """How many rows need "." or "," as the decimal mark, and how many are open ("?")."""
-        votes: Counter = Counter()
-        for text, n in self.counts.items():
-            mark = None if self.shapes[text] is None else _mark(self.shapes[text]["digits"])
-            votes[mark] += n
+        votes = self.tally(_mark)
         del votes[None]
         return votes
 
     def open_texts(self) -> list[str]:
         """Texts such as "1.167", which other countries read differently."""
-        shapes = self.shapes.items()
-        return [t for t, found in shapes if found is not None and _mark(found["digits"]) == "?"]
+        return [text for text, shape in self.shapes.items() if _mark(shape) == "?"]
 
     def currency(self) -> str | None:
         """The decimal mark that goes with the money: "," with euros."""
-        money: Counter = Counter()
-        for text, n in self.counts.items():
-            found = self.shapes[text]
-            if found is not None:
-                money[found["money"] or (found["unit"] or "").strip()] += n
+        money = self.tally(lambda shape: shape["money"] or (shape["unit"] or "").strip())
         if money["€"] + money["EUR"]:
             return ","
         return "." if money["$"] + money["£"] + money["USD"] + money["GBP"] else None
 
     def unit(self) -> str:
         """The unit that stands behind most of the numbers, if any."""
-        units: Counter = Counter()
-        for text, n in self.counts.items():
-            found = self.shapes[text]
-            if found is not None and found["unit"]:
-                units[_plain_unit(found["unit"])] += n
+        units = self.tally(lambda shape: _plain_unit(shape["unit"] or ""))
+        del units[""]
         for unit, n in units.most_common(1):
             words = len(unit) >= 3 and n >= WORD_ROWS and n >= MOSTLY * self.total
             if words or _UNITS.fullmatch(unit):
@@ -170,8 +154,7 @@ class TextColumn:
         return ""
 
 
-@dataclass(frozen=True)
-class TableDecimal:
+class TableDecimal(NamedTuple):
     """The decimal mark of a table (None: nothing speaks for a comma), and whether it is sure."""
 
     mark: str | None
@@ -206,7 +189,7 @@ UNKNOWN = TableDecimal(None, False)
 
 def read_numbers(
     column: TextColumn, decimal: str | None = None, table: TableDecimal = UNKNOWN
-) -> NumberColumn | None:
+) -> ReadColumn | None:
     """Texts as numbers; None where most are not.
 
     `decimal` is what the user says, `table` what the other columns say: that counts where the
@@ -222,32 +205,30 @@ def read_numbers(
         decimal = "." if marks["."] > marks[","] else ","
     if decimal is None and (marks["?"] or marks["."]):
         decimal = table.mark or "."
-    format = NumberFormat(decimal, column.unit())
-    bounds = sum(
-        n for text, n in column.counts.items() if (column.shapes[text] or {"bound": ""})["bound"]
-    )
-    if bounds > MOST_BOUNDS * column.total:
+    if column.tally(lambda shape: bool(shape["bound"]))[True] > MOST_BOUNDS * column.total:
         return None
     # A point between thousands is worth a word even where all other columns agree.
     open = column.open_texts() if undecided and not (table.sure and decimal == ".") else []
-    read = _all_read(column, format)
-    if read is None or (read.wrong and format.unit):  # "45 min" and "1 h 30 min"
+    format = NumberFormat(decimal, column.unit())
+    read = ReadColumn.of(column.texts, format, next(iter(open), None))
+    fits = read.fits()
+    if not fits or (read.wrong and format.unit):  # "45 min" and "1 h 30 min"
         times = _read_times(column)
-        if times is not None and (read is None or len(times.wrong) < len(read.wrong)):
+        if times is not None and (not fits or len(times.wrong) < len(read.wrong)):
             return times
-    return None if read is None else replace(read, open=next(iter(open), None))
+    return read if fits else None
 
 
 def read_forced(
     column: TextColumn, decimal: str | None, table: TableDecimal = UNKNOWN
-) -> NumberColumn:
+) -> ReadColumn:
     """A column that the user calls one of numbers: what cannot be read is missing."""
     read = read_numbers(column, decimal, table)
     if read is not None:
         return read
     marks = column.marks()
     decimal = decimal or ("," if marks[","] > marks["."] else table.mark)
-    return _values(column, NumberFormat(decimal, column.unit()))
+    return ReadColumn.of(column.texts, NumberFormat(decimal, column.unit()))
 
 
 def are_codes(column: TextColumn) -> bool:
@@ -268,30 +249,17 @@ def are_codes(column: TextColumn) -> bool:
     return long and n >= MOSTLY * sum(whole.values()) and any(text[0] == "0" for text in whole)
 
 
-def _all_read(column, format):
-    """The column in this format; None where it does not fit most texts."""
-    read = _values(column, format)
-    bad = sum(column.counts[text] for text in read.wrong)
-    return read if column.total - bad >= MOSTLY * column.total else None
-
-
-def _values(column, format):
-    values = one_by_one(column.texts, format.parse)
-    wrong = {t for t, gap in zip(column.texts, np.isnan(values)) if gap and t is not None}
-    return NumberColumn(values, format, sorted(wrong), None)
-
-
 def _read_times(column):
     """A column of clock times or durations, in seconds."""
     clocks = [found for found in map(_CLOCK.fullmatch, column.counts) if found]
-    if not clocks:
-        return _all_read(column, NumberFormat(time="durations"))
     long = [found["first"] for found in clocks if found["third"]]
     two = [found["first"] for found in clocks if not found["third"]]
     half = any(found["half"] for found in clocks)
     padded = any(len(hours) == 2 and hours[0] == "0" for hours in long)
     in_minutes = any(int(hours) > 24 for hours in two) or (long and two and not padded)
-    return _all_read(column, NumberFormat(time="minutes" if in_minutes and not half else "hours"))
+    time = "minutes" if in_minutes and not half else "hours"
+    read = ReadColumn.of(column.texts, NumberFormat(time=time if clocks else "durations"))
+    return read if read.fits() else None
 
 
 def _seconds(text, time):
@@ -317,12 +285,6 @@ def _seconds(text, time):
     return -seconds if found["sign"] else seconds
 
 
-def _plain(text):
-    """A plain number among times: seconds."""
-    found = _shape(text)
-    return None if found is None or found["unit"] else _number(found, ".")
-
-
 def _shape(text):
     """The parts of a text that looks like a number; (12) is how bookkeepers write -12."""
     text = f"-{text[1:-1]}" if text.startswith("(") and text.endswith(")") else text
@@ -337,25 +299,13 @@ def _shape(text):
 def _plain_unit(unit):
     """Units compared without case and plural; money in front of a number is no unit."""
     unit = unit.strip().rstrip(".").lower()
-    return (
-        unit
-        if _UNITS.fullmatch(unit) and not unit.endswith("s")
-        else unit
-        if len(unit) < 3
-        else unit.removesuffix("s")
-    )
+    singular = _UNITS.fullmatch(unit) and not unit.endswith("s")
+    return unit if singular or len(unit) < 3 else unit.removesuffix("s")
 
 
-def _fits(found, unit):
-    written = found["unit"]
-    if not written or written.strip() in _TIMES or _MONEY.fullmatch(written.strip()):
-        return True
-    return _plain_unit(written) == unit
-
-
-def _mark(digits):
+def _mark(shape):
     """The decimal mark that these digits need: ".", ",", "?" where both would do, or None."""
-    digits = digits.strip()
+    digits = shape["digits"].strip()
     if "." not in digits and "," not in digits:
         return None
     if _OPEN.fullmatch(digits):

@@ -12,14 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .columns import column_values, declared_categories, reads_as, spelled
+from .columns import column_values, declared_categories, spelled
 from .decisions import IDENTIFIED
 from .encoder import TableEncoder
 from .notes import DATE, IDENTIFIER, NUMBER
+from .parse_dates import DateFormat
+from .parse_numbers import NumberFormat
+from .parse_text import Format
 
 # Numbers (or dates) and other values are told apart where each are at least this share.
 SHARE = 0.05
 REPEATED = "repeated"
+FORMATS: dict[str, Format] = {NUMBER: NumberFormat(), DATE: DateFormat()}
 
 
 class _Mark(NamedTuple):
@@ -35,7 +39,7 @@ class _Mark(NamedTuple):
         texts = spelled(column_values(frame[self.column], ""))
         if self.what == REPEATED:
             return np.array([text in self.repeated for text in texts])
-        return reads_as(self.what, texts)
+        return ~np.isnan(FORMATS[self.what].read(texts))
 
 
 class SampleEncoder(TableEncoder):
@@ -58,8 +62,26 @@ class SampleEncoder(TableEncoder):
     def of(cls, frames: list[Any], whole: Any) -> "SampleEncoder":
         """Fitted to the rows of all frames; `whole` are these one below the other."""
         kinds = [_kinds_in(frame) for frame in frames]
-        identifiers = _identifiers_of(frames, kinds)
-        changed = _changed_kinds(kinds, identifiers)
+        # They number or name the rows in one sample, and in the others too or perhaps.
+        identifiers = sorted(
+            str(column)
+            for j, column in enumerate(frames[0].columns)
+            if any(of.get(str(column)) == IDENTIFIER for of in kinds)
+            and all(
+                of.get(str(column)) == IDENTIFIER or _perhaps(frame[list(frame.columns)[j]])
+                for frame, of in zip(frames, kinds)
+            )
+        )
+        changed = {}
+        if len(kinds) == 2:
+            # Identifiers, numbers, dates or words in one sample, and another of these in the other.
+            x, y = kinds
+            pairs = {name: (x[name], y[name]) for name in x if name in {*y} - {*identifiers}}
+            plain = {"boolean": NUMBER, "category": "text"}
+            for name, pair in pairs.items():
+                found = {plain.get(kind, kind) for kind in pair}
+                if len(found & {NUMBER, DATE, "text", IDENTIFIER}) == 2:
+                    changed[name] = pair
         marks = _marks_of(whole, changed) if len(frames) > 1 else []
         names = [*whole.columns, *(mark.name for mark in marks)]
         kept = [name for name in names if str(name) not in identifiers]
@@ -88,26 +110,26 @@ def _with_marks(frame: Any, marks: list[_Mark]) -> Any:
 def _marks_of(whole: Any, changed: dict[str, tuple[str, str]]) -> list[_Mark]:
     """The marks that the rows of all samples together ask for."""
     kinds, found = _kinds_in(whole), []
+
+    def mark(column: Any, what: str, words: str, **more: Any) -> None:
+        name = f"{column} is {words}"
+        while name in whole.columns:
+            name += " too"
+        found.append(_Mark(name, column, what, **more))
+
     for column in whole.columns:
         kind = kinds.get(str(column), IDENTIFIER)
         texts = spelled(column_values(whole[column], ""))
         texts = texts[[text is not None for text in texts]]
         if kind not in (NUMBER, DATE) and len(texts):
-            for what in (NUMBER, DATE):
-                if SHARE <= reads_as(what, texts).mean() <= 1 - SHARE:
-                    found.append(_Mark(_unused(f"{column} is a {what}", whole), column, what))
+            for what, format in FORMATS.items():
+                if SHARE <= (~np.isnan(format.read(texts))).mean() <= 1 - SHARE:
+                    mark(column, what, f"a {what}")
         if kind == IDENTIFIER or IDENTIFIER in changed.get(str(column), ()):
             repeated = frozenset(t for t, count in Counter(texts).items() if count > 1)
             if repeated:
-                name = _unused(f"{column} is repeated", whole)
-                found.append(_Mark(name, column, REPEATED, repeated))
+                mark(column, REPEATED, REPEATED, repeated=repeated)
     return found
-
-
-def _unused(name, frame):
-    while name in frame.columns:
-        name += " too"
-    return name
 
 
 def _kinds_in(frame: Any) -> dict[str, str]:
@@ -116,38 +138,6 @@ def _kinds_in(frame: Any) -> dict[str, str]:
         return {record["name"]: record["kind"] for record in TableEncoder().fit(frame).columns_}
     except ValueError:  # one sample alone may be constant
         return {}
-
-
-def _identifiers_of(frames: list[Any], kinds: list[dict[str, str]]) -> list[str]:
-    """Columns that number or name the rows in one sample, and in the others too or perhaps."""
-    names = [str(name) for name in frames[0].columns]
-    return sorted(
-        name
-        for j, name in enumerate(names)
-        if any(of.get(name) == IDENTIFIER for of in kinds)
-        and all(
-            of.get(name) == IDENTIFIER or _perhaps(frame[list(frame.columns)[j]])
-            for frame, of in zip(frames, kinds)
-        )
-    )
-
-
-def _changed_kinds(
-    kinds: list[dict[str, str]], identifiers: list[str]
-) -> dict[str, tuple[str, str]]:
-    """Columns that are an identifier in one of two samples, or numbers, dates or words in one and
-    another of these in the other; with both kinds."""
-    if len(kinds) != 2:
-        return {}
-    x, y = ({name: k for name, k in of.items() if name not in identifiers} for of in kinds)
-    plain = {"boolean": NUMBER, "category": "text"}
-    told = {NUMBER, DATE, "text", IDENTIFIER}
-    pairs = {name: (x[name], y[name]) for name in x if name in y}
-    return {
-        name: pair
-        for name, pair in pairs.items()
-        if len({plain.get(kind, kind) for kind in pair} & told) == 2
-    }
 
 
 def _perhaps(column):

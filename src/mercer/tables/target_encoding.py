@@ -38,7 +38,7 @@ class TargetEncoding(BaseEstimator):
 
     Attributes
     ----------
-    without_ : effects for the training rows, each without the row itself; see forget_rows
+    without_ : effects for the training rows, each without the row itself; not kept in a model
     pooled_ : values that `fit` has seen in too few rows for an effect of their own
     """
 
@@ -51,8 +51,12 @@ class TargetEncoding(BaseEstimator):
         weights: np.ndarray | None = None,
         seed: Any = 0,
     ) -> Self:
-        levels, place = _levels(values)
-        w = _counts(weights, len(place))
+        number: dict[str, int] = {}  # of each different text
+        place = np.array([number.setdefault(text, len(number)) for text in texts_of(values)])
+        levels = list(number)
+        w = np.ones(len(place)) if weights is None else weights
+        if np.any(w != np.round(w)):
+            w = w / w.mean()  # not numbers of observations, but how much each row counts
         counts = np.bincount(place, w)
         frequent = np.flatnonzero(counts >= LEAST_ROWS)
         self.levels_ = np.array([levels[j] for j in frequent], dtype=str)
@@ -73,12 +77,6 @@ class TargetEncoding(BaseEstimator):
             T = unexplained_within(others(), T, group, seed)
         self.means_, self.without_, self.chance_ = _shrunk_means(T, w, group, len(frequent) + 1)
         return self
-
-    def forget_rows(self) -> np.ndarray:
-        """The effects without the row itself, which are not kept."""
-        without = self.without_
-        del self.without_
-        return without
 
     @property
     def is_significant_(self) -> bool:
@@ -116,20 +114,6 @@ class WithTargetEncoding(BaseEstimator):
 
     def transform(self, values: np.ndarray) -> np.ndarray:
         return np.hstack([self.plain.transform(values), self.means.transform(values)])
-
-
-def _counts(weights, n):
-    """Whole numbers count observations; others say how much a row counts, and have the mean one."""
-    if weights is None:
-        return np.ones(n)
-    return weights if np.all(weights == np.round(weights)) else weights / weights.mean()
-
-
-def _levels(values):
-    """(different texts, which of them each row has)."""
-    number: dict[str, int] = {}
-    place = np.array([number.setdefault(text, len(number)) for text in texts_of(values)])
-    return list(number), place
 
 
 def _shrunk_means(T, w, group, size):

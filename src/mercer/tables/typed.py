@@ -1,19 +1,19 @@
 """A frame of texts with numbers, truths and dates in place of the texts that stand for them."""
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
 
 from ..kernels import listed
-from .columns import Dates, Numbers, dates_one_by_one
+from .columns import Dates, Numbers
 from .encoder import TableEncoder
 from .notes import DATE, NUMBER, SHOWN, in_rows, notes_on_reading
-from .parse_dates import DateColumn
+from .parse_dates import DateFormat
 from .parse_numbers import NumberFormat, TextColumn, are_codes, decimal_of, read_forced
 from .parse_text import MISSING, as_texts
-from .reading import Notation, first_value, format_of, is_obvious
+from .reading import Notation
 
 # Texts that programs write for a missing value: as a target too, they say that there is none.
 NEVER_LABELS = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "<na>"])
@@ -72,22 +72,18 @@ def typed_frame(
     for name, values in texts.items():
         new = read[name].values if name in read else values
         changed[name] = pd.Series(new, index=frame.index)
-    shown = []
-    for name, column in read.items():
-        if np.isnan(column.values).all():
-            continue
-        kind = DATE if isinstance(column, DateColumn) else NUMBER
-        text, value = first_value(texts[name], column)
-        if column.open or not is_obvious(text, value):
-            shown.append((name, kind, text, value, bool(column.open)))
-    notes += notes_on_reading(shown)
+    notes += notes_on_reading(
+        (name, DATE if column.is_dates else NUMBER, *shown, bool(column.open))
+        for name, column in read.items()
+        if (shown := column.shown()) is not None
+    )
     strange = [f"{n} ({r.wrong[0]!r})" for n, r in read.items() if r.wrong]
     if strange:
         few = listed(strange, SHOWN)
         notes.append(f"values unlike the rest of their column count as missing: {few}")
     changed |= {n: changed.get(n, frame[n]).astype("category") for n in reading.categories}
     typed = _replaced(frame, changed)
-    typed.attrs["formats"] = {name: format_of(r) for name, r in read.items()}
+    typed.attrs["formats"] = {name: asdict(r.format) for name, r in read.items()}
     return typed
 
 
@@ -155,7 +151,7 @@ def _as_trained(frame, texts, plain, changed, reading, like, notes):
         changed[name] = pd.Series(as_texts(frame[name].tolist()), index=frame.index, dtype=object)
     if reading.day_first is not None:
         for name in {*texts} & dates:
-            days = dates_one_by_one(texts[name], reading.day_first)
+            days = DateFormat(reading.day_first).read(texts[name])
             known = pd.Series(days, index=frame.index).dt.strftime("%Y-%m-%d %H:%M:%S.%f")
             # Texts that are no dates stay: the encoder says what is wrong.
             changed[name] = known.where(known.notna(), changed[name])
@@ -167,13 +163,20 @@ def _as_trained(frame, texts, plain, changed, reading, like, notes):
         trained, open = numbers[name].format_.get("decimal"), column.open_texts()
         if reading.decimal is not None or (open and trained is None):
             used, guessed = mark, reading.decimal is None and not table.sure
-            if guessed:
-                used = min(".,", key=lambda m: _surprise(open, m, numbers[name].median_))
+            if guessed:  # what is nearest to the training table, on a scale of powers of ten
+                usual = max(abs(numbers[name].median_), 1e-300)
+                sizes = {mark: np.abs(NumberFormat(mark).read(open)) for mark in ".,"}
+                far = {m: np.log10(np.maximum(x, 1e-300) / usual) for m, x in sizes.items()}
+                used = min(".,", key=lambda mark: float(np.abs(far[mark]).mean()))
             read = read_forced(column, used)
             if guessed:
-                shown = first_value(values, replace(read, open=open[0]))
+                shown = replace(read, open=open[0]).example()
                 notes += notes_on_reading([(name, NUMBER, *shown, True)])
-            values = [_spelled(v, text) for v, text in zip(read.values, values)]
+            # Numbers so that they can be read in one way only; other texts as they are.
+            values = [
+                text if v != v else np.format_float_positional(v, min_digits=4)
+                for v, text in zip(read.values, values)
+            ]
         elif open and mark not in (None, trained):
             notes.append(
                 f"{open[0]!r} in {name} was read with the decimal mark {trained!r} of the training "
@@ -189,14 +192,3 @@ def _replaced(frame, columns):
     for name, column in columns.items():
         frame[name] = column
     return frame
-
-
-def _surprise(texts, mark, median):
-    """How far numbers are from the training table, on a scale of powers of ten."""
-    values = np.abs(np.array([NumberFormat(mark).parse(text) for text in texts], dtype=float))
-    return float(np.abs(np.log10(np.maximum(values, 1e-300) / max(abs(median), 1e-300))).mean())
-
-
-def _spelled(value, text):
-    """A number so that it can be read in one way only; other texts as they are."""
-    return text if value != value else np.format_float_positional(value, min_digits=4)

@@ -1,6 +1,5 @@
 """to_onnx: fitted models as ONNX graphs, which run without Python."""
 
-from .convert import to_onnx
-from .pipelines import register
+from .convert import register, to_onnx
 
 __all__ = ["register", "to_onnx"]

@@ -38,28 +38,20 @@ class Graph:
     def op(self, kind: str, *inputs: Any, width: int | None = None, **attributes: Any) -> "Tensor":
         """The output of one node; inputs that are not tensors become constants."""
         onnx = onnx_package()
-        names = [self.tensor(value).name for value in inputs]
+        names = [v.name if isinstance(v, Tensor) else self.constant(v).name for v in inputs]
         out = self.fresh(kind.lower())
         self.nodes.append(onnx.helper.make_node(kind, names, [out], name=out, **attributes))
         return Tensor(self, out, width)
 
-    def tensor(self, value: Any) -> "Tensor":
-        return value if isinstance(value, Tensor) else self.constant(value)
-
     def constant(self, value: Any) -> "Tensor":
         """Numbers as float64 (integers, truth and texts as they are, for indices and labels)."""
         array = np.asarray(value)
-        if array.dtype.kind not in "biuUSO":
-            array = array.astype(np.float64)
-        name = self.fresh("constant")
         if array.dtype.kind in "USO":
-            onnx = onnx_package()
-            tensor = onnx.helper.make_tensor(
-                name, onnx.TensorProto.STRING, array.shape, [str(s).encode() for s in array.flat]
-            )
-        else:
-            array = array.astype(np.int64) if array.dtype.kind in "iu" else array
-            tensor = onnx_package().numpy_helper.from_array(np.asarray(array, order="C"), name)
+            array = np.vectorize(str, otypes=[object])(array)
+        elif array.dtype.kind != "b":
+            array = array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
+        name = self.fresh("constant")
+        tensor = onnx_package().numpy_helper.from_array(np.asarray(array, order="C"), name)
         self.initializers.append(tensor)
         return Tensor(self, name)
 
@@ -185,7 +177,7 @@ class Tensor:
         inner = Graph(self.graph.fresh("row") + "_")
         row = Tensor(inner, f"{inner.prefix}x", self.width)
         # S belongs to the graph around the loop, whose constants the loop can see.
-        fixed = Tensor(inner, self.graph.tensor(S).name, self.width)
+        fixed = Tensor(inner, self.graph.constant(S).name, self.width)
         total = FUNCTIONS.sum(term(row, fixed), axis=1)
         body = helper.make_graph(
             inner.nodes,
@@ -253,15 +245,15 @@ class Functions:
         for kind in ("Exp", "Sqrt", "Tanh", "Sin", "Abs", "Min", "Max")
     )
 
-    def log1p(self, x: Tensor) -> Tensor:
-        return (x + 1.0).op("Log")
-
-    def clip(self, x: Tensor, low: float, high: float) -> Tensor:
-        return x.maximum(low).minimum(high)
-
-    def remainder(self, x: Tensor, y: Any) -> Tensor:
-        """The remainder, for x >= 0 and y > 0."""
-        return x.op("Mod", y, fmod=1)
+    log1p = staticmethod(lambda x: (x + 1.0).op("Log"))
+    clip = staticmethod(lambda x, low, high: x.maximum(low).minimum(high))
+    # For x >= 0 and y > 0.
+    remainder = staticmethod(lambda x, y: x.op("Mod", y, fmod=1))
+    ones_like = staticmethod(lambda x: x * 0.0 + 1.0)
+    zeros_like = staticmethod(lambda x: x * 0.0)
+    astype = staticmethod(lambda x, dtype, copy=True: x)
+    concat = staticmethod(lambda parts, axis: parts[0].concat(*parts[1:]))
+    take = staticmethod(lambda x, positions, axis: x.columns(positions))
 
     def where(self, condition: Any, x: Any, y: Any) -> Tensor:
         graph = next(value.graph for value in (condition, x, y) if isinstance(value, Tensor))
@@ -275,23 +267,8 @@ class Functions:
     def max(self, x: Tensor, axis: int, keepdims: bool = False) -> Tensor:
         return self.sum(x, axis, keepdims, "Max")
 
-    def ones_like(self, x: Tensor) -> Tensor:
-        return x * 0.0 + 1.0
-
-    def zeros_like(self, x: Tensor) -> Tensor:
-        return x * 0.0
-
-    def astype(self, x: Tensor, dtype: Any, copy: bool = True) -> Tensor:
-        return x
-
     def asarray(self, x: Any, dtype: Any = None, device: Any = None) -> Any:
         return x if isinstance(x, Tensor) else np.asarray(x, dtype=dtype)
-
-    def concat(self, parts: list[Tensor], axis: int) -> Tensor:
-        return parts[0].concat(*parts[1:])
-
-    def take(self, x: Tensor, positions: Any, axis: int) -> Tensor:
-        return x.columns(positions)
 
     def reshape(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
         return x.graph.op("Reshape", x, np.array([-1, *shape[1:]]), width=shape[-1])

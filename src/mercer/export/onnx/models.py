@@ -80,7 +80,7 @@ def _in_space(space, X):
         )
     if space.rank == 0:
         raise ValueError("to_onnx: the map has rank 0 (the kernel is zero on its data).")
-    K = _value_tensor(space.kernel, X, _fixed(space.S))
+    K = _value_tensor(space.kernel, X, space.S)
     if isinstance(space, Corrected):
         return K @ _as_double(space.W)
     if not isinstance(space, Landmarks):
@@ -93,7 +93,7 @@ def _in_space(space, X):
 
 def _expanded(expansion, X):
     """k(X, S) W + b, the shape of every other answer."""
-    K = _value_tensor(expansion.kernel, X, _fixed(expansion.S))
+    K = _value_tensor(expansion.kernel, X, expansion.S)
     return K @ _as_double(expansion.W) + _as_double(expansion.b)
 
 
@@ -112,6 +112,7 @@ def _function_of(answer, X):
 
 
 def _value_tensor(kernel, X, S):
+    S = _fixed(S)
     return _written(kernel, "a graph", lambda: kernel.against(S)(X))
 
 
@@ -162,28 +163,22 @@ def _(model: KernelRegressor, X):
 @outputs.register
 def _(model: KernelClassifier, X):
     decision = _learned(model, X) / model.temperature_ + _as_double(model.bias_)[None, :]
-    best = decision.graph.op("ArgMax", decision, axis=1, keepdims=0)
-    return {
-        "label": _picked(decision.graph, model.classes_, best),
-        "probabilities": _probabilities(decision, False),
-    }
+    return _class_answers(decision, model.classes_, binary=False)
 
 
 def _learned(model, X):
     """f of a learned kernel, on the scale of the columns that were fitted."""
     Z = X if model.encoder_ is None else _encoded(model.encoder_, X)
     Z = Z.of_width(model.points_.shape[1])
-    K = _value_tensor(model.kernel_, Z, _fixed(model.points_))
+    K = _value_tensor(model.kernel_, Z, model.points_)
     f = K @ _as_double(model.dual_coef_) + np.atleast_1d(_as_double(model.intercept_))[None, :]
     for part in model.others_:
-        forms = {Trees: _sum_of_leaves, ClassShares: _class_shares}
-        f = f + forms.get(type(part), _expanded)(part, Z)
+        if isinstance(part, ClassShares):
+            decision = Z @ _as_double(part.coef) + _as_double(part.b)[None, :]
+            f = f + decision.graph.op("Softmax", decision, axis=1) * part.weight
+        else:
+            f = f + (_sum_of_leaves if isinstance(part, Trees) else _expanded)(part, Z)
     return f
-
-
-def _class_shares(part, X):
-    decision = X @ _as_double(part.coef) + _as_double(part.b)[None, :]
-    return _probabilities(decision, False) * part.weight
 
 
 def _sum_of_leaves(trees, X):
@@ -321,16 +316,18 @@ def _not_linear(inner, method):
     )
 
 
-def _class_answers(decision, classes, *, probable=True, decides=False):
+def _class_answers(decision, classes, *, binary=None, probable=True, decides=False):
     """The class with the largest decision value (of two, the second where it is positive), where
-    asked for its probabilities and the values themselves."""
-    graph, binary = decision.graph, len(classes) == 2
+    asked for its probabilities and the values themselves. `binary`: two classes have one value."""
+    graph, binary = decision.graph, len(classes) == 2 if binary is None else binary
     if binary:
         best = graph.op("Greater", decision, 0.0).cast(np.int64).flat()
     else:
         best = graph.op("ArgMax", decision, axis=1, keepdims=0)
     found = {"label": _picked(graph, classes, best)}
-    found |= {"probabilities": _probabilities(decision, binary)} if probable else {}
+    if probable:
+        both = (decision * 0.0).concat(decision) if binary else decision
+        found["probabilities"] = graph.op("Softmax", both, axis=1)
     return found | ({"decision": decision.flat() if binary else decision} if decides else {})
 
 
@@ -338,12 +335,6 @@ def _picked(graph, classes, best):
     classes = _as_double(classes)
     classes = classes.astype(np.int64) if classes.dtype.kind == "b" else classes
     return graph.op("Gather", graph.constant(classes), best, axis=0).of_width(0)
-
-
-def _probabilities(decision, binary):
-    if binary:
-        decision = (decision * 0.0).concat(decision)
-    return decision.graph.op("Softmax", decision, axis=1)
 
 
 # --- tables of numbers ----------------------------------------------------------------------------
@@ -384,9 +375,6 @@ def _ranks(ranks, x):
     slopes = np.diff(ranks.shares_) / (above - below)
     steps = x.maximum(below[None, :]).minimum(above[None, :]) - below[None, :]
     return ((steps @ slopes[:, None]) + (ranks.shares_[0] - ranks.centre_)) / ranks.spread_
-
-
-# --- arrays ---------------------------------------------------------------------------------------
 
 
 def _as_double(value):

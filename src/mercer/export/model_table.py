@@ -1,29 +1,159 @@
-"""Plain data as models: what `load` builds, and what it refuses.
+"""Models as a table of plain data: what `save` writes, and what `load` builds from it or refuses.
+
+The table lists objects, arrays and sparse matrices, each once, every one after those it holds.
+A value is a JSON scalar or a dict of one key that says what it is::
+
+    {"at": 3}                         entry 3 of the table
+    {"list": [...]}, {"tuple": [...]}, {"set": [...]}, {"dict": [keys, values]}, {"slice": [...]}
+    {"scalar": [dtype, bytes in hex]}, {"bytes": hex}, {"dtype": "<f8"}, {"class": "numpy.float64"}
+    {"function": name}, {"method": [value, name]}
+
+and an entry of the table is one of::
+
+    {"type": name, "attributes": {...}}   an object and what it keeps
+    {"array": "0.npy"}                    an array of numbers or text
+    {"objects": shape, "items": [...]}    an array of other things
+    {"made": name, "of": [...]}           a date, a sparse matrix: made by rebuilt.py
+    {"reduced": name, "of": [...], "state": ..., "items": ...}   what whoever loads must trust
 
 Nothing happens here that is not written here: every kind of entry is made by its own few lines.
 Classes come from the registry or are named in `trusted`, their attributes are of the types that
-they work with (allowed.py), data are checked where they are made (rebuilt.py), and kernels check
+they work with (registry.py), data are checked where they are made (rebuilt.py), and kernels check
 their own parameters. A name that is not allowed is never imported.
 """
 
+import copyreg
 import math
 import re
 import types
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from .. import Kernel
+from ..engine import as_numpy, is_array
 from . import registry
-from .allowed import NUMBERS_BY_NAME, PLAIN_TYPES, SETTINGS, SKLEARN, check_parts, slots_of
-from .encode import FUNCTION_TYPES, SCALAR_KINDS
-from .rebuilt import MAKERS
+from .rebuilt import MAKERS, maker_of
+from .registry import NUMBERS_BY_NAME, PLAIN_TYPES, SETTINGS, SKLEARN, check_parts, slots_of
 
+SCALAR_KINDS = "biufcSUmM"
+FUNCTION_TYPES = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, type(np.sum))
 DTYPE = re.compile(r"[<>|=]?[biufcSUmMO]\d*(\[\d*\w+\])?")
 # Levels of lists, dicts and arrays of objects in each other: NumPy frees each by a call of its own,
 # and many of them would end the interpreter. Objects may be deeper: a sum of kernels is.
 MOST_LEVELS, MOST_OBJECTS = 50, 20_000
 COLLECTIONS: dict[str, type] = {made.__name__: made for made in (list, tuple, set, frozenset)}
+# Kinds of values that are data: no object, and nothing that could be called.
+DATA_KINDS = {*COLLECTIONS, "slice", "dict", "scalar", "bytes", "dtype"}
+
+
+class Table:
+    """The entries of one model, and its arrays by the names of their files."""
+
+    def __init__(self):
+        self.entries = []
+        self.arrays = {}
+        self._places = {}  # id: (place, the object, lest another one get its id)
+        self._open = set()
+
+    def value(self, thing: Any, where: str = "model"):
+        """The thing as plain data."""
+        if thing is None or type(thing) in (bool, int, float, str):
+            return thing
+        kind = type(thing)
+        if kind in (list, tuple):
+            items = [self.value(v, f"{where}[{i}]") for i, v in enumerate(thing)]
+            return {kind.__name__: items}
+        if kind in (set, frozenset):
+            return {kind.__name__: [self.value(v, where) for v in sorted(thing, key=repr)]}
+        if kind is dict:
+            keys = [self.value(k, f"a key of {where}") for k in thing]
+            return {"dict": [keys, [self.value(v, f"{where}[{k!r}]") for k, v in thing.items()]]}
+        if kind is slice:
+            return {"slice": [self.value(v) for v in (thing.start, thing.stop, thing.step)]}
+        if isinstance(thing, np.generic) and thing.dtype.kind in SCALAR_KINDS:
+            return {"scalar": [thing.dtype.str, thing.tobytes().hex()]}
+        if kind is bytes:
+            return {"bytes": thing.hex()}
+        if isinstance(thing, np.dtype) and thing.kind in SCALAR_KINDS + "O":
+            return {"dtype": thing.str}
+        if isinstance(thing, type):
+            return {"class": registry.public_name(thing)}
+        if isinstance(thing, types.MethodType):
+            return {"method": [self.value(thing.__self__, where), thing.__func__.__name__]}
+        if isinstance(thing, FUNCTION_TYPES):
+            return {"function": _name_of_function(thing, where)}
+        return {"at": self.place(thing, where)}
+
+    def place(self, thing: Any, where: str):
+        """Position of the thing in the table; it is written there the first time."""
+        parts = [thing]
+        if isinstance(thing, Kernel) and id(thing) not in self._places:
+            # The innermost kernels first: sums may be a thousand levels deep.
+            parts = list(thing.parts())[::-1]
+        for part in parts:
+            if id(part) in self._open:
+                raise TypeError(f"{where} holds itself, which a file cannot store.")
+            if id(part) not in self._places:
+                self._open.add(id(part))
+                entry = self.entry(part, where)
+                self._open.discard(id(part))
+                self._places[id(part)] = (len(self.entries), part)
+                self.entries.append(entry)
+        return self._places[id(thing)][0]
+
+    def entry(self, thing: Any, where: str):
+        made = maker_of(thing)
+        if made is not None:
+            parts = MAKERS[made][0](thing)
+            return {"made": made, "of": [self.value(p, f"{where} ({made})") for p in parts]}
+        name = registry.public_name(type(thing))
+        if is_array(thing):
+            array = np.asarray(as_numpy(thing))  # of memory maps and tensors too
+            if array.dtype.hasobject:
+                items = [self.value(v, f"{where}[{i}]") for i, v in enumerate(array.flat)]
+                return {"objects": list(array.shape), "items": items}
+            # A part of a Fortran-ordered array stays one: BLAS rounds by the order that it finds.
+            by_columns = array.ndim == 2 and abs(array.strides[0]) < abs(array.strides[1])
+            file = f"{len(self.arrays)}.npy"
+            self.arrays[file] = np.asfortranarray(array) if by_columns else array
+            return {"array": file}
+        if isinstance(thing, registry.ROOTS):
+            if is_dataclass(thing):
+                return self.object(name, {f.name: getattr(thing, f.name) for f in fields(thing)})
+            state: Any = thing.__getstate__()
+            return self.object(name, dict(state or {}))
+        return self.reduced(thing, name, where)
+
+    def object(self, name: str, attributes: dict[str, Any]):
+        if "array_kind_" in attributes:
+            attributes["array_kind_"] = ("numpy", "cpu")
+        short = name.rpartition(".")[2]
+        values = {k: self.value(v, f"{short}.{k}") for k, v in attributes.items()}
+        return {"type": name, "attributes": values}
+
+    def reduced(self, thing: Any, name: str, where: str):
+        """Any other object, in the parts that pickle takes it apart into."""
+        try:
+            function, arguments, *rest = thing.__reduce_ex__(2)
+        except Exception as error:
+            raise TypeError(f"{where} is a {name}, which cannot be stored: {error}") from error
+        state, listed, items = (*rest, None, None, None)[:3]
+        if listed is not None:
+            raise TypeError(f"{where} is a {name}, which cannot be saved.")
+        plain = function is copyreg.__newobj__ and arguments == (type(thing),)  # type: ignore[attr-defined]
+        if plain and items is None and (state is None or isinstance(state, dict)):
+            return self.object(name, dict(state or {}))
+        if plain:
+            function, arguments = type(thing), ()
+        return {
+            "reduced": _name_of_function(function, where),
+            "of": [self.value(a, where) for a in arguments],
+            "state": self.value(state, where),
+            "items": self.value(None if items is None else dict(items), where),
+        }
 
 
 class Model:
@@ -77,10 +207,22 @@ class Model:
         values = {key: self.value(v) for key, v in attributes.items()}
         if not trusted:
             check_parts(name, values, self.is_vouched)
-        made = registry.with_attributes(cls, values)
+        if is_dataclass(cls):
+            missing = [f.name for f in fields(cls) if f.name not in values]
+            if missing:
+                raise ValueError(f"{name} without {missing[0]}")
+        made: Any = cls.__new__(cls)  # type: ignore[call-overload]  # without a call of __init__
+        self.set_state(made, values)
         if isinstance(made, Kernel):
             self.inner.update(id(v) for v in values.values() if isinstance(v, Kernel))
         return made
+
+    @staticmethod
+    def set_state(made: Any, state: Any):
+        if hasattr(made, "__setstate__"):
+            made.__setstate__(state)
+        else:
+            vars(made).update(_expect(state, dict))
 
     def is_vouched(self, value: Any):
         """Whether this is a function, or of a type that is trusted by name."""
@@ -103,10 +245,7 @@ class Model:
         bare = isinstance(function, type) and not arguments
         made = function.__new__(function) if bare else function(*arguments)
         if state is not None:
-            if hasattr(made, "__setstate__"):
-                made.__setstate__(state)
-            else:
-                vars(made).update(_expect(state, dict))
+            self.set_state(made, state)
         if items is not None:
             made.update(_expect(items, dict))
         return made
@@ -169,23 +308,21 @@ class Model:
     def names(self, root: Any):
         """Names of classes and functions that a stranger's file may not use."""
         plain: list[bool] = []  # of each entry: whether it is data alone
-        found, left = set(), [root]
+        found = set()
         for entry in self.entries:
-            plain.append(_is_data_entry(entry, plain))
+            data = False
             match entry:
-                case {"type": str(name)} if name in SKLEARN and not _is_plain_state(entry, plain):
-                    found.add(name)
-                case {"type": str(name), "attributes": {**attributes}} if (
-                    NUMBERS_BY_NAME in attributes and not _are_numbers(attributes[NUMBERS_BY_NAME])
-                ):
-                    found.add(name)
-            left.append(entry)
-        while left:
-            part = left.pop()
-            if isinstance(part, list):
-                left.extend(part)
-            if not isinstance(part, dict):
-                continue
+                case {"array": str()} | {"made": str()}:
+                    data = True
+                case {"objects": list(), "items": list(items)}:
+                    data = _are_data(items, plain)
+                case {"type": str(name), "attributes": dict(attributes)}:
+                    by_name = attributes.get(NUMBERS_BY_NAME)
+                    calls = name in SKLEARN and not _is_plain_state(name, attributes, plain)
+                    if calls or not _are_numbers(by_name):
+                        found.add(name)
+            plain.append(data)
+        for part in _dicts([root, *self.entries]):
             match part:
                 case {"type": str(name)} if registry.listed_class(name) is None:
                     found.add(name)
@@ -197,7 +334,6 @@ class Model:
                     found.add(name)
                 case {"method": [holder, str(name)]}:
                     found.add(self.method_name(holder, name))
-            left.extend(part.values())
         return found
 
     def check_depth(self, root: Any):
@@ -222,16 +358,31 @@ class Model:
             depths.append((0, objects + 1) if is_object else (data, objects))
 
 
-def _is_plain_state(entry, plain):
+def _dicts(part) -> Iterator[dict[str, Any]]:
+    """The dicts in plain data, wherever they are."""
+    left = [part]
+    while left:
+        part = left.pop()
+        if isinstance(part, dict):
+            yield part
+            left.extend(part.values())
+        elif isinstance(part, list):
+            left.extend(part)
+
+
+def _are_data(values, plain):
+    """Whether values are data alone."""
+    return all(
+        plain[part["at"]] if "at" in part else len(part) == 1 and part.keys() <= DATA_KINDS
+        for part in _dicts(values)
+    )
+
+
+def _is_plain_state(name, attributes, plain):
     """Whether an object's attributes are data, its slots aside, and its settings harmless."""
-    name, attributes = entry["type"], _expect(entry["attributes"], dict)
+    harmless = all(attributes.get(key, usual) is usual for key, usual in SETTINGS.items())
     slots = slots_of(name)
-    for attribute, value in attributes.items():
-        if attribute in SETTINGS and value is not SETTINGS[attribute]:
-            return False
-        if attribute not in slots and not _is_data(value, plain):
-            return False
-    return True
+    return harmless and _are_data([v for k, v in attributes.items() if k not in slots], plain)
 
 
 def _are_numbers(value):
@@ -242,32 +393,6 @@ def _are_numbers(value):
         case {"dict": [list(), list(values)]}:
             return all(not isinstance(v, dict) or "scalar" in v for v in values)
     return False
-
-
-def _is_data_entry(entry, plain):
-    match entry:
-        case {"array": str()}:
-            return True
-        case {"objects": list(), "items": list(items)}:
-            return all(_is_data(item, plain) for item in items)
-        case {"made": str()}:
-            return True
-    return False
-
-
-def _is_data(value, plain):
-    """Whether a value is data: no object, and nothing that could be called."""
-    if not isinstance(value, dict):
-        return value is None or isinstance(value, (bool, int, float, str))
-    [(kind, content)] = value.items()
-    match kind, content:
-        case "at", int(place):
-            return plain[place]
-        case (("list" | "tuple" | "set" | "frozenset" | "slice"), list()):
-            return all(_is_data(v, plain) for v in content)
-        case "dict", [list(keys), list(values)]:
-            return all(_is_data(v, plain) for v in (*keys, *values))
-    return kind in ("scalar", "bytes", "dtype")
 
 
 def _scalar(text, data):
@@ -283,3 +408,20 @@ def _expect(value, kind):
     if not isinstance(value, kind):
         raise ValueError(f"a {type(value).__name__} where a {kind.__name__} belongs")
     return value
+
+
+def _name_of_function(function, where):
+    """Its name, if that leads back to it: a file stores names, not code."""
+    name = registry.public_name(function)
+    try:
+        found = registry.find(name)
+    except (ImportError, AttributeError, ValueError):
+        found = None
+    if found is not function:
+        short = getattr(function, "__qualname__", function.__name__)
+        raise TypeError(
+            f"{where} is the function {short}, which a file cannot hold: files store names, not "
+            "code. Define it with def at the top level of a module; whoever loads the file then "
+            "passes trusted=['module.function']."
+        )
+    return name
