@@ -97,9 +97,7 @@ class MapFit:
 
 
 def fit_map(
-    training: Training,
-    options: MapOptions,
-    sums: Statistic | SpaceStatistic | None = None,
+    training: Training, options: MapOptions, sums: Statistic | SpaceStatistic | None = None
 ) -> MapFit:
     """Fit a map of the kernel to the rows.
 
@@ -234,24 +232,19 @@ def _fit_passes(rows, n, space, options, sums):
     if options.needs_sums:
         statistic = sums if fused else Statistic(Spread.of)
         total = fold(rows, plain, statistic, residuals=True)
-        rotation, eigenvalues, mean, mean_radii = _basis_from(space, total.spread, options)
+        rotation, mean, mean_radii, spread = None, None, None, total.spread
+        second = spread.about_zero().scatter
+        if options.basis == "eigen":
+            scatter = spread.scatter if options.center else second
+            rotation, eigenvalues = rotation_from_scatter(scatter)
+        if options.center:
+            mean = spread.rotated(rotation).mean
+            mean_radii = space.radii_of_mean(second / spread.n, spread.rho2 / spread.n)
         fitted = replace(fitted, rotation=rotation, mean=mean, mean_radii=mean_radii)
         total = total.rotated(rotation).moved(mean)
     if sums is not None and not (fused and options.needs_sums):
         total = fold(rows, fitted, sums)
     return MapFit(fitted, n, largest, eigenvalues, sums=total if sums is not None else None)
-
-
-def _basis_from(space, spread, options):
-    """Rotation, eigenvalues, mean and its radii from the Spread of all rows' coordinates."""
-    rotation = eigenvalues = mean = mean_radii = None
-    second = spread.about_zero().scatter
-    if options.basis == "eigen":
-        rotation, eigenvalues = rotation_from_scatter(spread.scatter if options.center else second)
-    if options.center:
-        mean = spread.rotated(rotation).mean
-        mean_radii = space.radii_of_mean(second / spread.n, spread.rho2 / spread.n)
-    return rotation, eigenvalues, mean, mean_radii
 
 
 def fold(rows: Rows, feature_map: FeatureMap, statistic: Statistic, *, residuals: bool = False):

@@ -18,12 +18,6 @@ from .krylov import Eigenpairs
 from .landmarks import Corrected, Landmarks
 from .own_features import OwnFeatures
 from .protocol import Panel, Space
-from .spectra import (
-    eigen_rotation,
-    rotation_from_scatter,
-    signs,
-    spectrum,
-    symmetric_rotation,
-)
+from .spectra import eigen_rotation, rotation_from_scatter, signs, spectrum, symmetric_rotation
 
 __all__ = ["Landmarks", "factorize"]

@@ -104,7 +104,15 @@ class MapOptions:
 def space_of(kernel: Kernel, points: Array, options: MapOptions):
     """(space, coordinates, residuals rho^2, correction) of the training points."""
     if _basis_for(kernel, points, options) == "closed":
-        return *_own_space(kernel, points, options), np.zeros(points.shape[0]), None
+        own: OwnFeatures = OwnFeatures(kernel, points)
+        n = points.shape[0]
+        if scipy.sparse.issparse(own.example):
+            F = kernel.features(points)
+            own = SparseFeatures(kernel, points, F)
+            own.check_memory(n, dense=options.needs_sums)
+            return own, hashing.numbered(F, own.columns), np.zeros(n), None
+        own.check_memory(n)
+        return own, own.coordinates(points), np.zeros(n), None
     try:
         fit = factorize(
             kernel,
@@ -121,18 +129,6 @@ def space_of(kernel: Kernel, points: Array, options: MapOptions):
             raise
         return _corrected_space(kernel, points, options)
     return fit.factor, fit.F, fit.residuals, None
-
-
-def _own_space(kernel, points, options):
-    """The kernel's own features, and the coordinates of the training points in them."""
-    own, n = OwnFeatures(kernel, points), points.shape[0]
-    if not scipy.sparse.issparse(own.example):
-        own.check_memory(n)
-        return own, own.coordinates(points)
-    F = kernel.features(points)
-    sparse = SparseFeatures(kernel, points, F)
-    sparse.check_memory(n, dense=options.needs_sums)
-    return sparse, hashing.numbered(F, sparse.columns)
 
 
 def _corrected_space(kernel, points, options):

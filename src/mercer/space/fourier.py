@@ -137,7 +137,16 @@ class Fourier(ClosedSpace):
         columns = self._columns(as_numpy(X) if host else X)
         xp = namespace(columns[0])
         # Column by column, and stored so: steps over rows of two numbers take ten times as long.
-        found = [self._phase(xp.asarray(x, dtype=xp.float64), a, xp) for a, x in enumerate(columns)]
+        found = []
+        for a, x in enumerate(columns):
+            x, period = xp.asarray(x, dtype=xp.float64), float(self.periods[a])
+            self._check_inside(x, a, xp)
+            if np.isfinite(self.low[a]):
+                found.append((x - float(self.low[a] / 2 + self.high[a] / 2)) / period)
+            else:  # the remainder is exact; the quotient of a large x is not
+                period = xp.asarray(period, dtype=x.dtype, device=device(x))
+                t = xp.remainder(x, period) / period
+                found.append(t - xp.round(t))
         return xp.stack(found, axis=0).T
 
     def _columns(self, X):
@@ -152,15 +161,6 @@ class Fourier(ClosedSpace):
         for x, low, high in zip(map(as_numpy, self._columns(X)), self.low, self.high):
             inside &= (x >= low) & (x <= high)
         return inside
-
-    def _phase(self, x, a, xp):
-        self._check_inside(x, a, xp)
-        period = float(self.periods[a])
-        if np.isfinite(self.low[a]):
-            return (x - float(self.low[a] / 2 + self.high[a] / 2)) / period
-        # The remainder is exact; the quotient of a large x is not.
-        t = xp.remainder(x, xp.asarray(period, dtype=x.dtype, device=device(x))) / period
-        return t - xp.round(t)
 
     def _check_inside(self, x, a, xp):
         if not x.shape[0]:
@@ -338,46 +338,27 @@ class FourierSums:
     squares: Any = None  # sum w t^2
 
     def __add__(self, other: "FourierSums") -> "FourierSums":
-        def added(a, b):
-            return None if a is None else a + b
-
-        return FourierSums(
-            self.rows + other.rows,
-            self.n + other.n,
-            self.generator + other.generator,
-            added(self.cross, other.cross),
-            added(self.target, other.target),
-            added(self.squares, other.squares),
-        )
-
-    # --- the sums that other methods know ---------------------------------------------------------
-
-    def first(self, space: Fourier) -> np.ndarray:
-        """Phi'w."""
-        return space.from_sums(_middle(self.generator, space.reach)[None])[:, 0]
-
-    def second(self, space: Fourier) -> np.ndarray:
-        """Phi'W Phi, written out."""
-        return space.pairs(self.generator)
+        pairs = zip(vars(self).values(), vars(other).values())
+        return FourierSums(*(None if a is None else a + b for a, b in pairs))
 
     def cross_of(self, space: Fourier) -> np.ndarray | None:
         """Phi'W T."""
         return None if self.cross is None else space.from_sums(self.cross)
 
     def spread(self, space: Fourier) -> Spread:
-        n, first = self.rows if self.n == self.rows else self.n, self.first(space)
+        """The sums that other methods know, from Phi'w and Phi'W Phi, written out."""
+        n = self.rows if self.n == self.rows else self.n
+        first = space.from_sums(_middle(self.generator, space.reach)[None])[:, 0]
         mean, cross = first / n, self.cross_of(space)
-        scatter = self.second(space) - np.outer(first, mean)
+        scatter = space.pairs(self.generator) - np.outer(first, mean)
         if cross is not None:
             cross = cross - np.outer(mean, self.target)
-        mean, scatter, cross, target = _moved((mean, scatter, cross, self.target), space)
+        mean, scatter, cross, target = (  # where the coordinates are
+            None if part is None else on_device_of(part, space.example)
+            for part in (mean, scatter, cross, self.target)
+        )
         largest = float(np.sum(space.amplitudes**2))
         return Spread(n, mean, scatter, largest, cross, target, n * space.unseen)
-
-
-def _moved(parts, space):
-    """Sums where the coordinates are."""
-    return [None if part is None else on_device_of(part, space.example) for part in parts]
 
 
 def _middle(F, m):

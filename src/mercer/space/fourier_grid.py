@@ -9,14 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine import (
-    MemoryLimitError,
-    coordinates_bytes,
-    current,
-    namespace,
-    readable,
-    rows_of,
-)
+from ..engine import MemoryLimitError, coordinates_bytes, current, namespace, readable, rows_of
 from ..kernels import Kernel, TooManyModesError
 from .fourier import Fourier
 
@@ -255,12 +248,7 @@ class FourierPlan:
 
     @classmethod
     def of(
-        cls,
-        kernel: Kernel,
-        rows: Any,
-        n_targets: int,
-        alpha: float,
-        aim: float,
+        cls, kernel: Kernel, rows: Any, n_targets: int, alpha: float, aim: float
     ) -> "FourierPlan | None":
         """The largest tolerance with which residuals should be `aim` times the targets.
 

@@ -83,7 +83,12 @@ def certify_and_grow(space: Any, rows: Rows, tol: float | None, max_rank: int | 
     most = MapBytes.streamed_rank(FEWEST, limit, size, GROWING)
     while kept.count:
         if space.rank >= most:
-            raise MemoryLimitError(_too_many(space.rank, kept.count, tol, limit))
+            raise MemoryLimitError(
+                f"{space.rank} landmarks leave {kept.count} rows with a relative residual above "
+                f"tol={tol:.3g}, and memory_limit={readable(limit)} has no room for more. What "
+                f"fits: max_rank={space.rank}, a larger tol, or float32 data; else a larger "
+                "memory_limit. KernelRidge(form='iterative') needs no such map."
+            )
         # A sixth of the memory is for coordinates of the drawn rows: the fewer, the more landmarks.
         per_row = coordinates_bytes(18, 2 * max(space.rank, 1), size=size)
         drawn = min(gather.SAMPLE, max(FEWEST, int(limit / per_row)))
@@ -100,15 +105,6 @@ def certify_and_grow(space: Any, rows: Rows, tol: float | None, max_rank: int | 
         kept = kept.filter(Unexplained(space, np.inf if stuck else tol, max_rank))
         worst = worst + kept.worst
     return space, worst
-
-
-def _too_many(rank, count, tol, limit):
-    return (
-        f"{rank} landmarks leave {count} rows with a relative residual above tol={tol:.3g}, and "
-        f"memory_limit={readable(limit)} has no room for more. What fits: max_rank={rank}, a "
-        "larger tol, or float32 data; else a larger memory_limit. KernelRidge(form='iterative') "
-        "needs no such map."
-    )
 
 
 def _relative_residuals(factor: Any, X: Array):
@@ -167,14 +163,7 @@ def _with_landmarks(factor, X, positions, tol, max_rank, capacity):
         share = np.maximum(1 - as_numpy(xp.sum(start * start, axis=1)).astype(np.float64), 0)
         return factor, (float(share.max()), float((share * as_numpy(diagonal)).max()))
     part = partial_cholesky(
-        kernel,
-        X,
-        lengths,
-        tol=tol,
-        max_rank=room,
-        start=start,
-        capacity=capacity,
-        sampled=True,
+        kernel, X, lengths, tol=tol, max_rank=room, start=start, capacity=capacity, sampled=True
     )
     chosen, left = part.indices, (part.residuals, part.residuals * as_numpy(diagonal))
     worst = tuple(float(max(residuals.max(), 0)) for residuals in left)

@@ -281,8 +281,12 @@ def _orthonormal(V, Q, center, noise=0.0, size=0.0):
     # V V' tells all directions from rounding, twice over: scale by it, and once more below.
     if squares[0] > max(1e3 * eps_of(V) * squares[-1], (1e-6 * size) ** 2, noise**2):
         V = on_device_of(U.T / np.sqrt(squares)[:, None], V) @ V
-    else:
-        V = _careful(V - (V @ Q.T) @ Q, noise)
+    else:  # by QR and the singular values of R, which tell small directions from rounding
+        V = V - (V @ Q.T) @ Q
+        U, R = namespace(V).linalg.qr(V.T)
+        left, sizes, _ = np.linalg.svd(_host(R))
+        kept = sizes > max(sizes[0] * eps_of(V) * len(sizes), noise, np.finfo(float).tiny)
+        V = on_device_of(np.ascontiguousarray(left[:, kept].T), V) @ U.T
     if V.shape[0]:
         # Once more, since what was left of V may have been small and has now grown, with the
         # rounding in it (along Q and along 1); V stays nearly orthonormal.
@@ -295,14 +299,6 @@ def _orthonormal(V, Q, center, noise=0.0, size=0.0):
             kept = squares > 0.5
             V = on_device_of((U[:, kept] / np.sqrt(squares[kept])).T, V) @ V
     return V, gram
-
-
-def _careful(V, noise):
-    """By QR and the singular values of R: V V' would not tell small directions from rounding."""
-    U, R = namespace(V).linalg.qr(V.T)
-    left, sizes, _ = np.linalg.svd(_host(R))
-    kept = sizes > max(sizes[0] * eps_of(V) * len(sizes), noise, np.finfo(float).tiny)
-    return on_device_of(np.ascontiguousarray(left[:, kept].T), V) @ U.T
 
 
 def _host(A):

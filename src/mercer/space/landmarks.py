@@ -226,25 +226,23 @@ def refactorized(kernel: Any, X: Any, part: Any, lengths: Any, eps: Any = None):
     if len(indices) == 0:
         return Landmarks(kernel, kernel.landmarks(X, indices), part.F[:0, :], indices, eps), 0.0
     with one_blas_thread(if_small=len(indices)):
-        return _refactorized(kernel, X, part, lengths, eps)
-
-
-def _refactorized(kernel, X, part, lengths, eps):
-    xp, indices = namespace(lengths), part.indices
-    S, l = kernel.landmarks(X, indices), pts.take(lengths, indices)
-    K = normalised_matrix(kernel, S, pts.take(X, indices), l)
-    C = cholesky(K)
-    if C is None and part.ordered:
-        # Singular to rounding: the factor that chose the pivots is what there is.
-        C = xp.tril(pts.take(part.F, indices) / l[:, None])
-    if C is None or not (part.ordered or is_stable(C)):
-        order, C = pivoted(K)
-        indices, l = indices[order], pts.take(l, order)
-        return Landmarks(kernel, kernel.landmarks(X, indices), C * l[:, None], indices, eps), 0.0
-    factor = Landmarks(kernel, S, C * l[:, None], indices, eps)
-    if part.ordered:
-        return factor, 0.0
-    return factor, _disagreement(part.F, indices, l, C, K) / (8 * factor.roundoff())
+        xp = namespace(lengths)
+        S, l = kernel.landmarks(X, indices), pts.take(lengths, indices)
+        K = normalised_matrix(kernel, S, pts.take(X, indices), l)
+        C = cholesky(K)
+        if C is None and part.ordered:
+            # Singular to rounding: the factor that chose the pivots is what there is.
+            C = xp.tril(pts.take(part.F, indices) / l[:, None])
+        if C is None or not (part.ordered or is_stable(C)):
+            order, C = pivoted(K)
+            indices, l = indices[order], pts.take(l, order)
+            return Landmarks(
+                kernel, kernel.landmarks(X, indices), C * l[:, None], indices, eps
+            ), 0.0
+        factor = Landmarks(kernel, S, C * l[:, None], indices, eps)
+        if part.ordered:
+            return factor, 0.0
+        return factor, _disagreement(part.F, indices, l, C, K) / (8 * factor.roundoff())
 
 
 def _disagreement(F, indices, lengths, C, K):

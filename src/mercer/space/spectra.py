@@ -3,15 +3,7 @@
 import numpy as np
 from scipy.linalg import eigh_tridiagonal, get_lapack_funcs
 
-from ..engine import (
-    Array,
-    device,
-    eigh,
-    is_cpu,
-    is_numpy,
-    namespace,
-    positive_part,
-)
+from ..engine import Array, device, eigh, is_cpu, is_numpy, namespace, positive_part
 
 
 def eigen_rotation(F: Array):
