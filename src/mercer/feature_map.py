@@ -14,7 +14,7 @@ from .engine import TravelsAsNumPy, device, namespace, on_device_of, positive_pa
 from .expansion import Expansion
 from .kernels import hashing
 from .kernels import points as pts
-from .space import Fourier, Panel, Radii, Space, certificate, refute_by_a_look
+from .space import Fourier, Radii, Space, certificate, refute_by_a_look
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,23 +59,23 @@ class FeatureMap(TravelsAsNumPy):
     def __call__(self, X) -> Any:
         """Coordinates of every row, in the precision of the rows."""
         points = self.fitted(X)
-        Phi, rho2 = self.space.coordinates(points), None
-        if self.append_residual:
-            sparse = scipy.sparse.issparse(Phi)
-            norms = hashing.squared_lengths(Phi) if sparse else row_norms(Phi, namespace(Phi))
-            rho2 = self.kernel.diagonal(points) - norms
-        # A kernel's own features may be its input itself.
-        return self.finished(Phi, rho2, X, shared=self.space.may_share)
+        own = self.kernel.diagonal(points) if self.append_residual else None
+        return self._completed(self.space.coordinates(points), own, X)
 
-    def panels(self, X: Any) -> Iterator[Panel]:
-        """The same, panel after panel."""
+    def panels(self, X: Any) -> Iterator[tuple[Any, slice]]:
+        """The same, panel after panel, and which rows these are."""
         points = self.fitted(X)
         own = self.kernel.diagonal(points) if self.append_residual else None
-        for panel in self.space.panels(points):
-            Phi, rho2 = panel.coordinates, None
-            if own is not None:
-                rho2 = own[panel.where] - row_norms(Phi, namespace(Phi))
-            yield Panel(self.finished(Phi, rho2, X, shared=self.space.may_share), panel.where)
+        for Phi, where in self.space.panels(points):
+            yield self._completed(Phi, None if own is None else own[where], X), where
+
+    def _completed(self, Phi, own, X):
+        """Finished coordinates, whose residuals are known from `own` k(x, x)."""
+        if own is not None:
+            sparse = scipy.sparse.issparse(Phi)
+            own = own - (hashing.squared_lengths(Phi) if sparse else row_norms(Phi, namespace(Phi)))
+        # A kernel's own features may be its input itself.
+        return self.finished(Phi, own, X, shared=self.space.may_share)
 
     def finished(self, Phi: Any, rho2: Any, points: Any, shared: bool = False) -> Any:
         """Coordinates of the space, rotated, centred, with the residual, in the points' dtype.

@@ -7,6 +7,7 @@ certified where it is, and landmarks are added from those that are not yet expla
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from itertools import starmap
 from operator import add
 from typing import Any
 
@@ -21,7 +22,6 @@ from .space import (
     Extent,
     Fourier,
     MapOptions,
-    Panel,
     certify_and_grow,
     check_symmetric,
     eigen_rotation,
@@ -75,10 +75,6 @@ class MapFit:
     F: Any = field(default=None, repr=False)  # their coordinates in the space, where held
     residuals: Any = field(default=None, repr=False)
     sums: Any = None
-
-    @property
-    def held(self) -> bool:
-        return self.F is not None
 
     def coordinates(self, *, sparse: bool = False) -> Any:
         """Coordinates of the training rows; None where there are more rows than memory.
@@ -270,13 +266,11 @@ class OnPanels:
     def __call__(self, points, *values, start=0):
         own = self.map.kernel.diagonal(self.map.fitted(points)) if self.residuals else None
 
-        def part(panel: Panel):
-            Phi, where, given = panel.coordinates, panel.where, {}
-            if own is not None:
-                given["rho2"] = own[where] - row_norms(Phi, namespace(Phi))
+        def part(Phi, where):
+            given = {} if own is None else {"rho2": own[where] - row_norms(Phi, namespace(Phi))}
             return self.of(Phi, *_of_panel(values, where, Phi), **given)
 
-        return reduce(add, map(part, self.map.panels(points)))
+        return reduce(add, starmap(part, self.map.panels(points)))
 
 
 def _of_panel(values, where, Phi):

@@ -55,11 +55,11 @@ def check_unchanged(seen: int, expected: int):
 class Partitions:
     """The blocks of rows of a Dask array or DataFrame, as delayed objects."""
 
-    def __init__(self, X, name="X"):
+    def __init__(self, X):
         self.frame = is_dask_frame(X) and hasattr(X, "columns") and X.ndim == 2
         if not self.frame and not (hasattr(X, "chunks") and X.ndim == 2):
             raise TypeError(
-                f"{name} must be a 2-D Dask array or a Dask DataFrame, got {type(X).__name__}"
+                f"X must be a 2-D Dask array or a Dask DataFrame, got {type(X).__name__}"
                 f"{f' with {X.ndim} dimension(s)' if hasattr(X, 'ndim') else ''}: convert it, for "
                 "example with to_frame(), to_dataframe() or reshape."
             )
@@ -99,19 +99,27 @@ class Partitions:
         """y or weights in the same blocks of rows: a collection, or a list of delayed objects."""
         if values is None:
             return [None] * len(self.blocks)
-        if is_dask(values):
-            values = _one_chunk_per_row(values, self, name)
-            if values.npartitions == self.X.npartitions:
-                return values
-            raise ValueError(
-                f"{name} has {values.npartitions} partitions and X {self.X.npartitions}: both must "
-                f"be cut at the same rows. Take {name} from the collection that X is from."
-            )
-        values, n = np.asarray(values), int(self.lengths.sum())
-        if values.shape[:1] != (n,):
-            raise ValueError(f"X has {n} rows, and {name} has shape {values.shape}.")
-        parts = np.split(values, self.lengths.cumsum()[:-1])
-        return [share(part, self.client) for part in parts]
+        if not is_dask(values):
+            values, n = np.asarray(values), int(self.lengths.sum())
+            if values.shape[:1] != (n,):
+                raise ValueError(f"X has {n} rows, and {name} has shape {values.shape}.")
+            parts = np.split(values, self.lengths.cumsum()[:-1])
+            return [share(part, self.client) for part in parts]
+        if hasattr(values, "chunks"):  # with whole rows, cut where X is cut if both know where
+            values = _whole_rows(values) if values.ndim == 2 else values
+            known = not self.frame and not np.isnan([values.shape[0], self.X.shape[0]]).any()
+            if known and values.chunks[0] != self.X.chunks[0]:
+                if values.shape[0] != self.X.shape[0]:
+                    raise ValueError(
+                        f"X has {self.X.shape[0]} rows, and {name} has {values.shape[0]}."
+                    )
+                values = values.rechunk({0: self.X.chunks[0]})
+        if values.npartitions == self.X.npartitions:
+            return values
+        raise ValueError(
+            f"{name} has {values.npartitions} partitions and X {self.X.npartitions}: both must "
+            f"be cut at the same rows. Take {name} from the collection that X is from."
+        )
 
     def aligned_columns(self, *columns):
         """(block of X, block of each (values, name) or None), as delayed objects.
@@ -238,21 +246,6 @@ def _read_together(X, values, places, n):
 
 def _count(block):
     return block.shape[0]
-
-
-def _one_chunk_per_row(values, parts, name):
-    """y with whole rows, cut where X is cut where both know where that is."""
-    if not hasattr(values, "chunks"):
-        return values
-    if values.ndim == 2:
-        values = _whole_rows(values)
-    if parts.frame or np.isnan(values.shape[0]):
-        return values
-    if np.isnan(parts.X.shape[0]) or values.chunks[0] == parts.X.chunks[0]:
-        return values
-    if values.shape[0] != parts.X.shape[0]:
-        raise ValueError(f"X has {parts.X.shape[0]} rows, and {name} has {values.shape[0]}.")
-    return values.rechunk({0: parts.X.chunks[0]})
 
 
 # --- tasks ----------------------------------------------------------------------------------------
@@ -453,10 +446,9 @@ def _total_on_cluster(client: Any, tasks: Any):
 
 
 def _added(client, futures, worker=None):
-    if worker is None:
-        return client.submit(_add_up, futures, pure=False)
     # A preference: the sum is made elsewhere when this worker is lost.
-    return client.submit(_add_up, futures, workers=[worker], allow_other_workers=True, pure=False)
+    where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+    return client.submit(_add_up, futures, pure=False, **where)
 
 
 def _add_up(parts: Iterable[Any]):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import points as pts
-from .dask import Partitions, check_unchanged, share, task
+from .dask import check_unchanged, share, task
 from .held import KeptHere, LargestResidual, Rows, SampledRows, draw_positions, rows_at, stacked
 from .streams import checksum_of
 
@@ -18,9 +18,8 @@ from .streams import checksum_of
 class PartitionedRows(Rows):
     """The partitions of a Dask array or DataFrame; `check` turns a block into points."""
 
-    def __init__(self, X, check=None, parts=None, fingerprints=None):
-        self.parts = Partitions(X) if parts is None else parts
-        self.check = check
+    def __init__(self, parts, check, fingerprints=None):
+        self.parts, self.check = parts, check
         self.fingerprints = {} if fingerprints is None else fingerprints
 
     @property
@@ -40,7 +39,7 @@ class PartitionedRows(Rows):
         return stacked(*map(self.check, found))
 
     def checked(self, check: Any):
-        return PartitionedRows(None, check, self.parts, self.fingerprints)
+        return PartitionedRows(self.parts, check, self.fingerprints)
 
     def sample(self, size: int, rng: np.random.Generator):
         n = self.parts.n

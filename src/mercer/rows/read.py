@@ -189,7 +189,7 @@ def source_of(X: Any, check: Any, room: int = 1 << 30) -> Rows:
         parts = Partitions(X)
         if check.first:  # what is wrong with the columns is said before any work
             check(example_row(parts.X))
-        return PartitionedRows(X, check, parts)
+        return PartitionedRows(parts, check)
     if is_stream(X):
         return StreamedRows(X, check, room=room)
     return HeldRows(check(X), pts.column_names(X))

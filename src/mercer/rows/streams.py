@@ -237,20 +237,16 @@ class Tuples:
         self.stream, self.beside = stream, (y, weights)
         self.watches = [Watch(name) for name in self.NAMES[1:]]
 
-    def _given(self) -> Iterator[tuple[Any, ...]]:
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
         beside = [() if part is None else filled_chunks(part) for part in self.beside]
-        for chunk, *others in zip_longest(filled_chunks(self.stream), *beside, fillvalue=()):
+        read = zip_longest(filled_chunks(self.stream), *beside, fillvalue=())
+        total, sums = 0, [0, 0]
+        for j, (chunk, *others) in enumerate(read):
             rows, *own = _tuple(chunk)
             if own and self.beside[0] is not None:
                 refuse_tuple(chunk)
-            own += [None] * (2 - len(own))
-            found = zip(self.beside, others, own)
-            yield rows, *(mine if given is None else other for given, other, mine in found)
-
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        total, sums = 0, [0, 0]
-        for j, parts in enumerate(self._given()):
-            rows, *values = parts
+            found = zip(self.beside, others, [*own, None, None])
+            values = [mine if given is None else other for given, other, mine in found]
             n = n_rows(rows)
             total += n
             for i, block in enumerate(values):
@@ -264,7 +260,7 @@ class Tuples:
                     )
                 sums[i] = checksum_of(block, sums[i])
                 self.watches[i].compare(total, sums[i])
-            yield parts
+            yield rows, *values
         for watch in self.watches:
             watch.compare("rows", total)
 

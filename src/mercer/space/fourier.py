@@ -35,7 +35,7 @@ from ..engine import (
 )
 from ..rows import Spread
 from .certificate import Radii
-from .protocol import ClosedSpace, Panel
+from .protocol import ClosedSpace
 
 # Transforms are this much more accurate than the map.
 FINER = 1e-3
@@ -176,7 +176,7 @@ class Fourier(ClosedSpace):
             "box=[(low, high), ...]), or use basis='cholesky'."
         )
 
-    def panels(self, X: Array) -> Iterator[Panel]:
+    def panels(self, X: Array) -> Iterator[tuple[Any, slice]]:
         amplitudes, h = self.amplitudes, len(self.frequencies)
         turns = 2 * math.pi * self.frequencies.T
         for where in tiles.panel_slices(X, self.rank):
@@ -188,7 +188,7 @@ class Fourier(ClosedSpace):
             np.sin(angle, out=Phi[:, 1 + h :])
             Phi[:, 1 : 1 + h] *= amplitudes[1:]
             Phi[:, 1 + h :] *= amplitudes[1:]
-            yield Panel(on_device_of(Phi, self.empty), where)
+            yield on_device_of(Phi, self.empty), where
 
     def squared_norms(self, X: Array):
         self.phases(X)  # which refuses rows outside
@@ -353,12 +353,9 @@ class FourierSums:
         scatter = space.pairs(self.generator) - np.outer(first, mean)
         if cross is not None:
             cross = cross - np.outer(mean, self.target)
-        mean, scatter, cross, target = (  # where the coordinates are
-            None if part is None else on_device_of(part, space.example)
-            for part in (mean, scatter, cross, self.target)
-        )
-        largest = float(np.sum(space.amplitudes**2))
-        return Spread(n, mean, scatter, largest, cross, target, n * space.unseen)
+        largest, parts = float(np.sum(space.amplitudes**2)), (mean, scatter, cross, self.target)
+        on_device = [None if part is None else on_device_of(part, space.example) for part in parts]
+        return Spread(n, *on_device[:2], largest, *on_device[2:], n * space.unseen)
 
 
 def _middle(F, m):

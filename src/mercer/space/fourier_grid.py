@@ -4,6 +4,7 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -190,13 +191,13 @@ def _too_many(kernel, form, width, tol, max_rank, reason):
     most = room(int(np.sum(width > 0))) if max_rank is None else max_rank
     advice = []
     # From cheap to dear, as long as it fits.
-    looser = _last(lambda t: _count(form, width, t), [t for t in LOOSER if t > tol], most)
-    if looser is not None:
-        advice.append(f"tol={looser:.0e}")
+    looser = [*takewhile(lambda t: _count(form, width, t) <= most, LOOSER[tol < LOOSER])]
+    if looser:
+        advice.append(f"tol={looser[-1]:.0e}")
     # A kernel on a box that is shorter by a factor is one whose length is longer by it.
-    longer = _last(lambda c: _count(form, width / c, tol), LONGER, most)
-    if longer is not None:
-        advice.append(f"length scales {longer:.0f} times as long")
+    longer = [*takewhile(lambda c: _count(form, width / c, tol) <= most, LONGER)]
+    if longer:
+        advice.append(f"length scales {longer[-1]:.0f} times as long")
     hint = f"{' or '.join(advice)} would fit" if advice else "use a smoother kernel"
     allowed = f"memory_limit={readable(current().limit())} has room for about {most:.1e}"
     if max_rank is not None:
@@ -205,16 +206,6 @@ def _too_many(kernel, form, width, tol, max_rank, reason):
         f"basis='fourier' with tol={tol:g} needs {reason} for {kernel!r} on a box of extent "
         f"{np.array2string(width, precision=3)}; {allowed}. Here {hint}, or basis='cholesky'."
     )
-
-
-def _last(count, values, most):
-    """The last of the values, in their order, up to which the count fits."""
-    found = None
-    for value in values:
-        if count(value) > most:
-            break
-        found = float(value)
-    return found
 
 
 def _count(form, width, tol):

@@ -30,7 +30,7 @@ from ..engine import (
 from ..kernels import points as pts
 from .certificate import Radii, landmark_rows, radii_of_one, refute_by_residuals
 from .partial import largest_first
-from .protocol import Panel, Space
+from .protocol import Space
 
 
 class Landmarks(Space):
@@ -65,10 +65,10 @@ class Landmarks(Space):
     def example(self) -> Any:
         return self.C
 
-    def panels(self, X: Array) -> Iterator[Panel]:
+    def panels(self, X: Array) -> Iterator[tuple[Any, slice]]:
         n, r = X.shape[0], self.rank
         if r == 0:
-            yield Panel(tiles.allocate(self.C, (n, 0)), slice(0, n))
+            yield tiles.allocate(self.C, (n, 0)), slice(0, n)
             return
         tile = self.kernel.against(self.S)
         for where in tiles.panel_slices(X, r):
@@ -79,7 +79,7 @@ class Landmarks(Space):
                 panel[c:d, :] = tile(rows_of(rows, c, d))
 
             tiles.run_tasks(fill, tiles.row_blocks(rows, r), self.kernel, X)
-            yield Panel(self.solve(panel), where)
+            yield self.solve(panel), where
 
     def solve(self, panel: Any):
         """C^-1 applied to every row of kernel values, over the panel where the backend can."""
@@ -104,8 +104,7 @@ class Landmarks(Space):
         rho2 = on_device_of(diagonal, self.C) + 0
         tau = length + 0
 
-        for panel in self.panels(X):
-            Phi, where = panel.coordinates, panel.where
+        for Phi, where in self.panels(X):
             rho2[where] = rho2[where] - row_norms(Phi, xp)
             tau[where] = tau[where] + xp.abs(self.weights(Phi.T).T) @ lengths
         if not self.kernel.is_proven:
@@ -155,10 +154,6 @@ class Landmarks(Space):
         """sqrt k(s, s) of the landmarks."""
         xp = namespace(self.C)
         return xp.sqrt(row_norms(self.C, xp))
-
-    def normalised(self):
-        """C with the landmarks scaled to k(s, s) = 1."""
-        return self.C / self.lengths()[:, None]
 
     def grown(self, S: Array, rows: Array, indices: Array):
         """The factor with more landmarks: `rows` are their coordinates, last r' columns new."""
