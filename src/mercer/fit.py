@@ -95,15 +95,9 @@ class MapFit:
 def fit_map(
     training: Training, options: MapOptions, sums: Statistic | SpaceStatistic | None = None
 ) -> MapFit:
-    """Fit a map of the kernel to the rows.
+    """Fit a map of the kernel to the rows: held, streamed or partitioned.
 
-    Parameters
-    ----------
-    training : Training
-        Rows that are held, streamed or partitioned, and their kernel.
-    options : MapOptions
-    sums : Statistic, optional
-        Added up over the coordinates of all rows, in as few passes as possible.
+    `sums` are added up over the coordinates of all rows, in as few passes as possible.
     """
     with using(training.resources):
         fit = _fit_fourier if options.basis == "fourier" else _fit_landmarks

@@ -598,6 +598,28 @@ def test_a_task_holds_what_only_it_needs(X):
     assert dask.compute(*fused) == dask.compute(*made)
 
 
+def test_blocks_are_added_up_on_several_threads():
+    """Fusing keeps a block with its task, and tasks apart from each other."""
+    parts, together = engine.Partitions(da.ones((4, 2), chunks=(2, 2))), threading.Barrier(2)
+
+    def meets(shared, block):
+        together.wait(timeout=60)
+        return block.sum()
+
+    with dask.config.set(scheduler="threads", num_workers=2):
+        assert parts.total(parts.each(meets, parts.share(1))) == 8
+
+
+def test_a_chain_has_a_task_for_each_block():
+    rows, ran = source_of(da.ones((6, 2), chunks=(2, 2)), PointCheck(None, RBF(1.0))), []
+    with (
+        dask.callbacks.Callback(pretask=lambda key, *_: ran.append(key)),
+        dask.config.set(scheduler="threads"),
+    ):
+        assert rows.chain(lambda state, points: state + points.sum(), 0.0) == 12
+    assert len(ran) >= 3
+
+
 @pytest.mark.parametrize("lacks", ["module", "fuse"])
 def test_a_dask_that_cannot_fuse_gives_the_same(lacks, X, y, monkeypatch):
     """Fusing asks Dask for what it does not promise to keep."""

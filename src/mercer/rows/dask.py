@@ -95,10 +95,8 @@ class Partitions:
             raise ValueError("Found array with 0 sample(s): all partitions of X are empty.")
         return n
 
-    def aligned(self, values: Any, name: Any = "y"):
+    def _aligned(self, values, name):
         """y or weights in the same blocks of rows: a collection, or a list of delayed objects."""
-        if values is None:
-            return [None] * len(self.blocks)
         if not is_dask(values):
             values, n = np.asarray(values), int(self.lengths.sum())
             if values.shape[:1] != (n,):
@@ -121,25 +119,17 @@ class Partitions:
             f"be cut at the same rows. Take {name} from the collection that X is from."
         )
 
-    def aligned_columns(self, *columns):
-        """(block of X, block of each (values, name) or None), as delayed objects.
+    def aligned_columns(self, columns: Iterable[tuple[Any, str]]):
+        """(block of X, block of each (values, name)), as delayed objects.
 
         Collections of one kind are read by the same task, so that no worker waits for the y of
         rows that it has read itself.
         """
-        from dask import delayed
-
-        values = [self.aligned(*column) for column in columns]
-        read = {i: v for i, v in enumerate(values) if is_dask(v)}
-        rest = [v for v in values if not is_dask(v)]
-        alike = all(hasattr(v, "chunks") != self.frame for v in read.values())
-        if read and alike and all(v[0] is None for v in rest):
-            return _read_together(self.X, list(read.values()), list(read), len(values))
-        pack, every = delayed(_pack, pure=False, traverse=False), range(len(values))
+        values = [self._aligned(*column) for column in columns]
+        if values and all(is_dask(v) and hasattr(v, "chunks") != self.frame for v in values):
+            return _read_together(self.X, values)
         blocks = [delayed_blocks(v) if is_dask(v) else v for v in values]
-        return [
-            pack(*row, places=every, n=len(every)) for row in zip(self.blocks, *blocks, strict=True)
-        ]
+        return [self.delayed(_pack, *row) for row in zip(self.blocks, *blocks, strict=True)]
 
     def each(self, function: Callable[..., Any], shared: Any, *columns, blocks: Any = None):
         """[function(shared, block, *one of each column)] as delayed objects."""
@@ -182,10 +172,16 @@ class Partitions:
 
     def total(self, tasks: Any):
         """The sum of all results (None counts as nothing): only sums travel."""
+        import dask
+
         tasks = fuse_reads(tasks)
-        if self.client is None:
-            return self.collect([_tree(tasks)])[0]
-        return _total_on_cluster(self.client, tasks)
+        if self.client is not None:
+            return _total_on_cluster(self.client, tasks)
+        while len(tasks) > 1:
+            groups = (tasks[i : i + FAN_IN] for i in range(0, len(tasks), FAN_IN))
+            tasks = [self.delayed(_add_up, group) for group in groups]
+        # Not fused again: all would be one task, on one thread.
+        return opened(dask.compute(tasks[0], optimize_graph=False)[0])
 
 
 # --- blocks ---------------------------------------------------------------------------------------
@@ -210,38 +206,23 @@ def delayed_blocks(X: Any):
     return list(blocks.ravel()) if hasattr(blocks, "ravel") else list(blocks)
 
 
-def _pack(block, *values, places, n):
-    """(block, n values or None): those given stand at their places."""
-    row = [None] * n
-    for place, value in zip(places, values):
-        row[place] = opened(value)
-    return Sized((block, *row))
+def _pack(block, *values):
+    return Sized((block, *map(opened, values)))
 
 
-def _read_together(X, values, places, n):
-    where = {"places": places, "n": n}
+def _read_together(X, values):
     if not hasattr(X, "chunks"):
         meta = empty_frame(X).iloc[:, :1]  # never looked at: packed blocks are taken out one by one
         made = X.map_partitions(
-            _pack, *values, meta=meta, enforce_metadata=False, align_dataframes=False, **where
+            _pack, *values, meta=meta, enforce_metadata=False, align_dataframes=False
         )
         return delayed_blocks(made)
     import dask.array as da
 
     letters = ["i" if v.ndim == 1 else f"i{'jkl'[k]}" for k, v in enumerate(values)]
     pairs = [x for pair in zip(values, letters) for x in pair]
-    packed = da.blockwise(
-        _pack,
-        "iz",
-        X,
-        "iz",
-        *pairs,
-        meta=np.empty((0, 0)),
-        align_arrays=False,
-        concatenate=True,
-        **where,
-    )
-    return delayed_blocks(packed)
+    options = {"meta": np.empty((0, 0)), "align_arrays": False, "concatenate": True}
+    return delayed_blocks(da.blockwise(_pack, "iz", X, "iz", *pairs, **options))
 
 
 def _count(block):
@@ -414,15 +395,6 @@ def _is_future(thing: Any):
     from distributed import Future
 
     return isinstance(thing, Future)
-
-
-def _tree(tasks: Any):
-    from dask import delayed
-
-    add = delayed(_add_up, pure=False, traverse=False)
-    while len(tasks) > 1:
-        tasks = [add(tasks[i : i + FAN_IN]) for i in range(0, len(tasks), FAN_IN)]
-    return tasks[0]
 
 
 def _total_on_cluster(client: Any, tasks: Any):

@@ -182,17 +182,13 @@ class HeldRows(LocalRows):
 
 @dataclass(frozen=True)
 class KeptHere:
-    """Some rows of `points`, and their positions among all rows of the data.
-
-    worst : the largest residual of the rows that were not kept
-    more : how many other rows were kept, for which there was no room: `stream` reads them again
-    """
+    """Some rows of `points`, and their positions among all rows of the data."""
 
     points: Any
     rows: np.ndarray
     positions: np.ndarray
-    worst: LargestResidual = field(default_factory=LargestResidual)
-    more: int = 0
+    worst: LargestResidual = field(default_factory=LargestResidual)  # of the rows not kept
+    more: int = 0  # other rows that were kept, for which there was no room: `stream` reads them
     stream: Any = None
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import points as pts
-from .dask import check_unchanged, share, task
+from .dask import check_unchanged, fuse_reads, opened, share, task
 from .held import KeptHere, LargestResidual, Rows, SampledRows, draw_positions, rows_at, stacked
 from .streams import checksum_of
 
@@ -58,15 +58,17 @@ class PartitionedRows(Rows):
     def chain(self, step: Any, state: Any, columns: Any = ()):
         """The state goes to the rows: a chain of tasks, one per partition."""
         shared, blocks = self._shared(step, columns)
-        state = share(state, self.parts.client)
+        links = [share(state, self.parts.client)]
         for block, fingerprint in zip(blocks, self._starts()[1], strict=True):
-            state = self.parts.delayed(_link, state, shared, block, fingerprint)
-        return self.parts.collect([state])[0]
+            links.append(self.parts.delayed(_link, links[-1], shared, block, fingerprint))
+        # Fused with all links in view: else they would be one task, to which all rows travel.
+        return opened(fuse_reads(links)[-1].compute(optimize_graph=False))
 
     def _shared(self, step, columns):
         """Common inputs of a pass's tasks, and the blocks of rows with those of the columns."""
-        shared = self.parts.share((self.check, step, [(c.name, c.make) for c in columns]))
-        return shared, self.parts.aligned_columns(*[(c.values, c.name) for c in columns])
+        made = [(c.name, None if c.values is None else c.make) for c in columns]
+        given = [(c.values, c.name) for c in columns if c.values is not None]
+        return self.parts.share((self.check, step, made)), self.parts.aligned_columns(given)
 
     def filter(self, keep: Any):
         shared = self.parts.share((self.check, keep))
@@ -145,9 +147,9 @@ def _unpacked(shared, row, fingerprint):
     check, step, made = shared
     block, *values = row
     _compare(block, fingerprint)
-    n, arrays = block.shape[0], []
-    for column, (name, make) in zip(values, made):
-        array = None if column is None else make(column)
+    n, arrays, given = block.shape[0], [], iter(values)
+    for name, make in made:
+        array = None if make is None else make(next(given))
         if array is not None and len(array) != n:
             raise ValueError(
                 f"a partition of X has {n} rows and that of {name} {len(array)}: both must be cut "

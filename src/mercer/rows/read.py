@@ -44,32 +44,20 @@ INPUT_NAMES = ("n_features_in_", "feature_names_in_", "array_kind_")
 
 @dataclass(frozen=True)
 class Training:
-    """The rows of a fit, with their targets and weights.
+    """The rows of a fit, with their targets and weights."""
 
-    kernel : bound to the rows where they are held; else it is bound to a sample of them
-    rows : held, streamed or partitioned
-    workers : of the cluster that held rows came from, or None
-    check : of the blocks of rows that are not held
-    learner : the estimator, or a copy of it, that has learned about the columns
-    T, weights : arrays where rows are held, else columns that are read with the rows
-    n_targets : columns of T; 0 for labels
-    single : whether y is one-dimensional
-    classes : sorted labels, where T holds their numbers
-    name : of the rows, in messages
-    """
-
-    kernel: Kernel
-    rows: Rows
+    kernel: Kernel  # bound to the rows where they are held; else it is bound to a sample of them
+    rows: Rows  # held, streamed or partitioned
     resources: Resources = field(default_factory=Resources)
-    workers: Any = None
-    check: "PointCheck | None" = None
-    learner: Any = None
-    T: Any = None
-    weights: Any = None
-    n_targets: int = 0
-    single: bool = True
-    classes: Any = None
-    name: str = "X"
+    workers: Any = None  # of the cluster that held rows came from
+    check: "PointCheck | None" = None  # of the blocks of rows that are not held
+    learner: Any = None  # the estimator, or a copy of it, that has learned about the columns
+    T: Any = None  # an array where rows are held, else a column that is read with the rows
+    weights: Any = None  # as T
+    n_targets: int = 0  # columns of T; 0 for labels
+    single: bool = True  # whether y is one-dimensional
+    classes: Any = None  # sorted labels, where T holds their numbers
+    name: str = "X"  # of the rows, in messages
 
     @classmethod
     def of(cls, kernel: Kernel, points: Any, **resources: Any) -> "Training":
@@ -130,8 +118,6 @@ def read(
 ) -> Training:
     """The rows of X with their targets and weights.
 
-    Parameters
-    ----------
     estimator : learns names and number of the columns; messages name it
     kernel : unbound
     targets : what y holds; None for methods without targets

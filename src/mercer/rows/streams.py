@@ -131,18 +131,11 @@ class Watch:
 
 @dataclass
 class StreamedRows(LocalRows):
-    """The chunks of a stream as checked points, read anew in each pass.
+    """The chunks of a stream as checked points, read anew in each pass."""
 
-    Parameters
-    ----------
-    source : re-iterable of chunks
-    check : function that turns a chunk into points
-    room : bytes of rows that a filter may keep in memory
-    """
-
-    source: Any
-    check: Any
-    room: int = 1 << 30
+    source: Any  # a re-iterable of chunks
+    check: Any  # turns a chunk into points
+    room: int = 1 << 30  # bytes of rows that a filter may keep in memory
     watch: Watch = field(default_factory=lambda: Watch("X"))
 
     def __post_init__(self):

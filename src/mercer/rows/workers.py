@@ -22,12 +22,8 @@ FOR_POINTS = 0.5
 class Workers:
     """Compute products with the kernel matrix on the workers of a Dask cluster.
 
-    Each worker is sent all points once.
-
-    Parameters
-    ----------
-    X : Dask collection
-        Says where tasks run, and in how many pieces at least.
+    Each worker is sent all points once. The Dask collection X says where tasks run, and in how
+    many pieces at least.
     """
 
     @classmethod

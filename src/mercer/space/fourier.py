@@ -46,10 +46,7 @@ ROWS = 1 << 22
 class Fourier(ClosedSpace):
     """Cosines and sines on a grid of frequencies.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Bound to its data.
+    kernel : bound to its data
     columns : positions of the columns that the kernel looks at
     low, high : the box, one number per column of these; infinite where the kernel is periodic
     periods : P, one per column
@@ -324,15 +321,12 @@ class Fourier(ClosedSpace):
 
 @dataclass
 class FourierSums:
-    """Sums over rows with weights w and targets t; without them w = 1, and there is no t.
-
-    generator : g_k, k = -2m..2m
-    cross : sum_i w_i t_i exp(-2 pi i k . t_i), k = -m..m, one array per target
-    """
+    """Sums over rows with weights w and targets t; without them w = 1, and there is no t."""
 
     rows: int
     n: float  # sum w
-    generator: np.ndarray
+    generator: np.ndarray  # g_k, k = -2m..2m
+    # sum_i w_i t_i exp(-2 pi i k . t_i), k = -m..m, one array per target
     cross: np.ndarray | None = None
     target: Any = None  # sum w t
     squares: Any = None  # sum w t^2

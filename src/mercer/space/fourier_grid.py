@@ -221,20 +221,14 @@ def _count(form, width, tol):
 
 @dataclass(frozen=True)
 class FourierPlan:
-    """A map of a kernel on the box of some rows, and what a fit with it takes.
-
-    tol : of the map, relative to k(x, x)
-    aim : the residual that this should give, relative to the targets
-    frequencies : in all columns together
-    bytes, seconds : predicted; seconds of one core
-    """
+    """A map of a kernel on the box of some rows, and what a fit with it takes."""
 
     kernel: Kernel
     extent: Extent
-    tol: float
-    aim: float
-    frequencies: float
-    bytes: int
+    tol: float  # of the map, relative to k(x, x)
+    aim: float  # the residual that this should give, relative to the targets
+    frequencies: float  # in all columns together
+    bytes: int  # predicted, as the seconds of one core are
     seconds: float
 
     @classmethod

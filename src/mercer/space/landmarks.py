@@ -36,10 +36,7 @@ from .protocol import Space
 class Landmarks(Space):
     """Landmarks and the triangular factor of their kernel matrix.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Bound to its data.
+    kernel : bound to its data
     S : landmarks, in the form that ``kernel.against`` takes
     C : r x r lower triangular, C C' = k(S, S)
     indices : positions of the landmarks among the training points

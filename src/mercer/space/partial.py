@@ -184,8 +184,6 @@ def partial_cholesky(
 ):
     """Choose landmarks among X until every relative residual is at most tol.
 
-    Parameters
-    ----------
     lengths : sqrt k(x, x), zero for points at the origin of feature space
     start : n x r0 normalised coordinates to go on from
     initial : k(x, x) / lengths^2, where that is not 1 for every point away from the origin

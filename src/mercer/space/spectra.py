@@ -148,10 +148,7 @@ class Eigenpairs:
     ) -> "Eigenpairs":
         """The k largest eigenvalues of H K H (of K with center=False) and their vectors.
 
-        Parameters
-        ----------
-        tol : float
-            Largest residual norm, relative to the largest eigenvalue. An eigenvalue's error is of
+        tol : largest residual norm, relative to the largest eigenvalue. An eigenvalue's error is of
             the order of its residual squared over the gap.
         """
         product = _product(kernel, X)
