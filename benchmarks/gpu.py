@@ -208,7 +208,7 @@ def digits_by_machines(table, torch, device, X, y, Z, labels, real):
 
 def leading(table, torch, device, X):
     from mercer import KernelPCA
-    from mercer.space.krylov import Eigenpairs
+    from mercer.space.spectra import Eigenpairs
 
     kernel = k2(X.shape[1])
     best, median, _ = timed(lambda: KernelPCA(50, kernel).fit(torch.as_tensor(X, device=device)))
@@ -223,7 +223,7 @@ def leading_beyond_memory(table, torch, device, check=20_000, n=200_000):
     """The Krylov solver with fused products: against the stored matrix, and where none fits."""
     from mercer import RBF, KernelPCA
     from mercer.engine import using
-    from mercer.space.krylov import Eigenpairs
+    from mercer.space.spectra import Eigenpairs
 
     kernel = RBF(0.05)
     for dtype in (torch.float64, torch.float32):

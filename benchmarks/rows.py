@@ -334,7 +334,7 @@ def _sklearn_pca(solver):
 def _eigenvalue_error(X, values):
     """Against a dense solver; beyond 5000 rows against a long Krylov run, to spare minutes."""
     from mercer import RBF
-    from mercer.space.krylov import Eigenpairs
+    from mercer.space.spectra import Eigenpairs
 
     kernel = RBF(_gamma(X))
     if len(X) <= 2500:

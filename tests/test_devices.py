@@ -33,7 +33,7 @@ from mercer.engine import memory, using
 from mercer.engine.arrays import as_numpy, is_cpu
 from mercer.engine.memory import MemoryLimitError
 from mercer.estimators.kernel_map import fit_rows, read_rows
-from mercer.space.krylov import Eigenpairs
+from mercer.space.spectra import Eigenpairs
 
 
 def _torch(where):

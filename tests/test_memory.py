@@ -105,14 +105,14 @@ def test_an_outgrown_limit_says_where_it_stopped_and_what_fits(rng):
 
 def test_a_rank_that_cannot_fit_is_refused_before_it_is_computed(rng, monkeypatch):
     """A rough kernel on many rows: two small parts tell the rank of a sample."""
-    from mercer.space import choice
+    from mercer.space import grow
 
     def started(*_, **__):
         raise AssertionError("landmarks of the sample were computed")
 
     X = rng.normal(size=(50_000, 5))
     with monkeypatch.context() as patched:
-        patched.setattr(choice, "sample_factor", started)
+        patched.setattr(grow, "partial_cholesky", started)
         for rows in (X, Chunks(lambda: iter([X[:25_000], X[25_000:]]))):
             with pytest.raises(MemoryLimitError, match="tol=1e-06 needs about 20000") as e:
                 KernelMap(Matern(0.5), tol=1e-6, memory_limit="1GB").fit(rows)

@@ -44,7 +44,7 @@ from .kernels import (
     check_mercer,
 )
 from .kernels.expressions import parse_kernel
-from .rows.streamed import Chunks
+from .rows.streams import Chunks
 
 if _TYPE_CHECKING:
     from .estimators.classifier import KernelClassifier

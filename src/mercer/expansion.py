@@ -23,20 +23,12 @@ class Expansion(TravelsAsNumPy):
 
     Scores of kernel PCA, discriminant axes, ridge predictions and functions of the RKHS are all of
     this shape. It needs nothing but kernel values against the points S.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Bound to its data.
-    S : points, in the form that ``kernel.against`` takes
-    W : array of shape (n_points, n_functions)
-    b : array of shape (n_functions,)
     """
 
-    kernel: Any
-    S: Any
-    W: Any
-    b: Any
+    kernel: Any  # bound to its data
+    S: Any  # points, in the form that kernel.against takes
+    W: Any  # of shape (n_points, n_functions)
+    b: Any  # of shape (n_functions,)
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """The values at every point of X (points as ``kernel.points`` returns them)."""

@@ -14,31 +14,18 @@ from .engine import TravelsAsNumPy, device, namespace, on_device_of, positive_pa
 from .expansion import Expansion
 from .kernels import hashing
 from .kernels import points as pts
-from .space import Fourier, Panel, Radii, Space, certificate, refute_by_a_look
+from .space import Fourier, Radii, Space, certificate, refute_by_a_look
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap(TravelsAsNumPy):
-    """phi(x) V - m for coordinates phi of a space, a rotation V and a mean m.
+    """phi(x) V - m for coordinates phi of a space, a rotation V and a mean m."""
 
-    Attributes
-    ----------
-    space : Space
-        Landmarks, OwnFeatures, SparseFeatures, Corrected or Fourier.
-    rotation : array of shape (rank, width) or None
-    mean : array of shape (width,) or None
-        Of the training coordinates, after the rotation.
-    mean_radii : Radii or None
-        What the certificate needs to know of the mean.
-    append_residual : bool
-        Whether rho(x) follows as one more coordinate.
-    """
-
-    space: Space
-    rotation: Any = None
-    mean: Any = None
-    mean_radii: Radii | None = None
-    append_residual: bool = False
+    space: Space  # Landmarks, OwnFeatures, SparseFeatures, Corrected or Fourier
+    rotation: Any = None  # of shape (rank, width)
+    mean: Any = None  # of shape (width,): of the training coordinates, after the rotation
+    mean_radii: Radii | None = None  # what the certificate needs to know of the mean
+    append_residual: bool = False  # whether rho(x) follows as one more coordinate
 
     @property
     def kernel(self) -> Any:
@@ -59,23 +46,23 @@ class FeatureMap(TravelsAsNumPy):
     def __call__(self, X) -> Any:
         """Coordinates of every row, in the precision of the rows."""
         points = self.fitted(X)
-        Phi, rho2 = self.space.coordinates(points), None
-        if self.append_residual:
-            sparse = scipy.sparse.issparse(Phi)
-            norms = hashing.squared_lengths(Phi) if sparse else row_norms(Phi, namespace(Phi))
-            rho2 = self.kernel.diagonal(points) - norms
-        # A kernel's own features may be its input itself.
-        return self.finished(Phi, rho2, X, shared=self.space.may_share)
+        own = self.kernel.diagonal(points) if self.append_residual else None
+        return self._completed(self.space.coordinates(points), own, X)
 
-    def panels(self, X: Any) -> Iterator[Panel]:
-        """The same, panel after panel."""
+    def panels(self, X: Any) -> Iterator[tuple[Any, slice]]:
+        """The same, panel after panel, and which rows these are."""
         points = self.fitted(X)
         own = self.kernel.diagonal(points) if self.append_residual else None
-        for panel in self.space.panels(points):
-            Phi, rho2 = panel.coordinates, None
-            if own is not None:
-                rho2 = own[panel.where] - row_norms(Phi, namespace(Phi))
-            yield Panel(self.finished(Phi, rho2, X, shared=self.space.may_share), panel.where)
+        for Phi, where in self.space.panels(points):
+            yield self._completed(Phi, None if own is None else own[where], X), where
+
+    def _completed(self, Phi, own, X):
+        """Finished coordinates, whose residuals are known from `own` k(x, x)."""
+        if own is not None:
+            sparse = scipy.sparse.issparse(Phi)
+            own = own - (hashing.squared_lengths(Phi) if sparse else row_norms(Phi, namespace(Phi)))
+        # A kernel's own features may be its input itself.
+        return self.finished(Phi, own, X, shared=self.space.may_share)
 
     def finished(self, Phi: Any, rho2: Any, points: Any, shared: bool = False) -> Any:
         """Coordinates of the space, rotated, centred, with the residual, in the points' dtype.
@@ -118,18 +105,20 @@ class FeatureMap(TravelsAsNumPy):
 
     def bound(self, X: Any, Y: Any = None, *, diag: Any = None, diag_Y: Any = None) -> Any:
         """A bound of |k(x, y) - phi(x) . phi(y)| for every pair (space/certificate.py)."""
-        left, left_cast = self._radii(X, diag)
-        right, right_cast = (left, left_cast) if Y is None else self._radii(Y, diag_Y)
+        radii, casts = [], []
         for rows, own in [(X, diag)] if Y is None else [(X, diag), (Y, diag_Y)]:
+            points = self.fitted(rows)
+            radii.append(self.space.radii(points, self.diagonal(points, own)))
+            casts.append(certificate.cast_unit(rows, self.space.example))
             if own is None:  # else they may be values of a matrix: nothing is known among them
-                refute_by_a_look(self.kernel, self.fitted(rows))
+                refute_by_a_look(self.kernel, points)
         return certificate.bound(
-            left,
-            right,
+            radii[0],
+            radii[-1],
             self.space.roundoff(),
             self.mean_radii,
             appended=self.append_residual,
-            casts=(left_cast, right_cast),
+            casts=(casts[0], casts[-1]),
         )
 
     def pair_residual(self, X: Any, Y: Any = None) -> Any:
@@ -139,12 +128,6 @@ class FeatureMap(TravelsAsNumPy):
         P = self.space.coordinates(X)
         Q = P if other is None else self.space.coordinates(other)
         return K - P @ Q.T
-
-    def _radii(self, X, diag):
-        """The certificate's radii of some rows, and what casting their coordinates costs."""
-        points = self.fitted(X)
-        radii = self.space.radii(points, self.diagonal(points, diag))
-        return radii, certificate.cast_unit(X, self.space.example)
 
     def diagonal(self, points: Any, diag: Any = None) -> Any:
         """k(x, x), given or evaluated."""

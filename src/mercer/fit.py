@@ -7,6 +7,7 @@ certified where it is, and landmarks are added from those that are not yet expla
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from itertools import starmap
 from operator import add
 from typing import Any
 
@@ -21,7 +22,6 @@ from .space import (
     Extent,
     Fourier,
     MapOptions,
-    Panel,
     certify_and_grow,
     check_symmetric,
     eigen_rotation,
@@ -76,10 +76,6 @@ class MapFit:
     residuals: Any = field(default=None, repr=False)
     sums: Any = None
 
-    @property
-    def held(self) -> bool:
-        return self.F is not None
-
     def coordinates(self, *, sparse: bool = False) -> Any:
         """Coordinates of the training rows; None where there are more rows than memory.
 
@@ -97,19 +93,11 @@ class MapFit:
 
 
 def fit_map(
-    training: Training,
-    options: MapOptions,
-    sums: Statistic | SpaceStatistic | None = None,
+    training: Training, options: MapOptions, sums: Statistic | SpaceStatistic | None = None
 ) -> MapFit:
-    """Fit a map of the kernel to the rows.
+    """Fit a map of the kernel to the rows: held, streamed or partitioned.
 
-    Parameters
-    ----------
-    training : Training
-        Rows that are held, streamed or partitioned, and their kernel.
-    options : MapOptions
-    sums : Statistic, optional
-        Added up over the coordinates of all rows, in as few passes as possible.
+    `sums` are added up over the coordinates of all rows, in as few passes as possible.
     """
     with using(training.resources):
         fit = _fit_fourier if options.basis == "fourier" else _fit_landmarks
@@ -234,24 +222,19 @@ def _fit_passes(rows, n, space, options, sums):
     if options.needs_sums:
         statistic = sums if fused else Statistic(Spread.of)
         total = fold(rows, plain, statistic, residuals=True)
-        rotation, eigenvalues, mean, mean_radii = _basis_from(space, total.spread, options)
+        rotation, mean, mean_radii, spread = None, None, None, total.spread
+        second = spread.about_zero().scatter
+        if options.basis == "eigen":
+            scatter = spread.scatter if options.center else second
+            rotation, eigenvalues = rotation_from_scatter(scatter)
+        if options.center:
+            mean = spread.rotated(rotation).mean
+            mean_radii = space.radii_of_mean(second / spread.n, spread.rho2 / spread.n)
         fitted = replace(fitted, rotation=rotation, mean=mean, mean_radii=mean_radii)
         total = total.rotated(rotation).moved(mean)
     if sums is not None and not (fused and options.needs_sums):
         total = fold(rows, fitted, sums)
     return MapFit(fitted, n, largest, eigenvalues, sums=total if sums is not None else None)
-
-
-def _basis_from(space, spread, options):
-    """Rotation, eigenvalues, mean and its radii from the Spread of all rows' coordinates."""
-    rotation = eigenvalues = mean = mean_radii = None
-    second = spread.about_zero().scatter
-    if options.basis == "eigen":
-        rotation, eigenvalues = rotation_from_scatter(spread.scatter if options.center else second)
-    if options.center:
-        mean = spread.rotated(rotation).mean
-        mean_radii = space.radii_of_mean(second / spread.n, spread.rho2 / spread.n)
-    return rotation, eigenvalues, mean, mean_radii
 
 
 def fold(rows: Rows, feature_map: FeatureMap, statistic: Statistic, *, residuals: bool = False):
@@ -277,13 +260,11 @@ class OnPanels:
     def __call__(self, points, *values, start=0):
         own = self.map.kernel.diagonal(self.map.fitted(points)) if self.residuals else None
 
-        def part(panel: Panel):
-            Phi, where, given = panel.coordinates, panel.where, {}
-            if own is not None:
-                given["rho2"] = own[where] - row_norms(Phi, namespace(Phi))
+        def part(Phi, where):
+            given = {} if own is None else {"rho2": own[where] - row_norms(Phi, namespace(Phi))}
             return self.of(Phi, *_of_panel(values, where, Phi), **given)
 
-        return reduce(add, map(part, self.map.panels(points)))
+        return reduce(add, starmap(part, self.map.panels(points)))
 
 
 def _of_panel(values, where, Phi):

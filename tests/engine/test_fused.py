@@ -42,7 +42,7 @@ ESTIMATORS = """
 import numpy as np, torch
 from mercer import RBF, KernelDiscriminant, KernelMap, KernelPCA, KernelRidge
 from mercer.engine import Resources, fused, products
-from mercer.space import krylov
+from mercer.space import spectra
 
 made = []
 class Counted(fused.FusedProduct):
@@ -60,9 +60,9 @@ options = KernelMap(kernel, max_rank=12, random_state=0)
 given = KernelDiscriminant(kernel=options, shrinkage=0.1, form="iterative", tol=1e-6)
 decision = given.fit(X, labels).decision_function(X)
 
-products.is_cpu = krylov.is_cpu = lambda X: False
+products.is_cpu = spectra.is_cpu = lambda X: False
 products._is_cuda = lambda X: True
-krylov.LEAST_BASIS, krylov.current = 1, lambda: Resources(48 * 48 * 4 - 1)
+spectra.LEAST_BASIS, spectra.current = 1, lambda: Resources(48 * 48 * 4 - 1)
 for dtype, bound in ((torch.float64, 1e-11), (torch.float32, 2e-6)):
     got = KernelPCA(3, kernel, solver="krylov").fit(torch.tensor(X, dtype=dtype))
     assert made == [dtype == torch.float64], made

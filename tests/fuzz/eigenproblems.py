@@ -15,7 +15,7 @@ import numpy as np
 
 from fuzz import search
 from mercer import RBF, Linear, Polynomial
-from mercer.space.krylov import krylov
+from mercer.space.spectra import krylov
 
 
 @dataclass

@@ -34,9 +34,8 @@ from mercer import (
 from mercer.engine.threads import n_threads
 from mercer.fit import OnPanels
 from mercer.rows import dask as engine
-from mercer.rows import dask_graphs, lazy, tasks
-from mercer.rows.source import source_of
-from mercer.rows.validate import PointCheck
+from mercer.rows import lazy
+from mercer.rows.read import PointCheck, source_of
 from mercer.rows.workers import Workers
 from mercer.solve import solve_iteratively
 
@@ -560,7 +559,7 @@ def test_local_schedulers_start_no_client(scheduler, X, y):
 
 
 def test_tasks_side_by_side_use_one_thread_each():
-    probe = tasks.task(lambda: np.array(n_threads(4)))
+    probe = engine.task(lambda: np.array(n_threads(4)))
     assert probe() == n_threads(4)  # alone in its process: as set
     together = dask.compute(*[dask.delayed(probe)() for _ in range(4)], scheduler="threads")
     assert {int(threads) for threads in together} == {1}
@@ -592,11 +591,33 @@ def test_a_task_holds_what_only_it_needs(X):
     first = dask.delayed(np.sum)(blocks[0])
     add = dask.delayed(lambda block, total: block.sum() + total)
     made = [add(block, first) for block in blocks]
-    fused = dask_graphs.fuse_reads(made)
+    fused = engine.fuse_reads(made)
     left = dict(fused[0].__dask_graph__())
     assert [block.key in left for block in blocks] == [True, False, False]
     assert first.key in left
     assert dask.compute(*fused) == dask.compute(*made)
+
+
+def test_blocks_are_added_up_on_several_threads():
+    """Fusing keeps a block with its task, and tasks apart from each other."""
+    parts, together = engine.Partitions(da.ones((4, 2), chunks=(2, 2))), threading.Barrier(2)
+
+    def meets(shared, block):
+        together.wait(timeout=60)
+        return block.sum()
+
+    with dask.config.set(scheduler="threads", num_workers=2):
+        assert parts.total(parts.each(meets, parts.share(1))) == 8
+
+
+def test_a_chain_has_a_task_for_each_block():
+    rows, ran = source_of(da.ones((6, 2), chunks=(2, 2)), PointCheck(None, RBF(1.0))), []
+    with (
+        dask.callbacks.Callback(pretask=lambda key, *_: ran.append(key)),
+        dask.config.set(scheduler="threads"),
+    ):
+        assert rows.chain(lambda state, points: state + points.sum(), 0.0) == 12
+    assert len(ran) >= 3
 
 
 @pytest.mark.parametrize("lacks", ["module", "fuse"])
@@ -605,17 +626,17 @@ def test_a_dask_that_cannot_fuse_gives_the_same(lacks, X, y, monkeypatch):
     D, T = cut(X, (1000, 1500, 500)), da.from_array(y, chunks=((1000, 1500, 500),))
     model = KernelRidge(0.1, KernelMap(KERNEL, tol=1e-4))
     expected = model.fit(D, T).predict(X)
-    calls = []
+    calls, fuse = [], engine.fuse_reads
 
-    def without(tasks):
+    def without(made):
         with monkeypatch.context() as lacking:
             if lacks == "module":
                 lacking.setitem(sys.modules, "dask._task_spec", None)
             else:
                 lacking.delattr("dask._task_spec.GraphNode.fuse")
-            calls.append(dask_graphs.fuse_reads(tasks))
-        assert calls[-1] is tasks
-        return tasks
+            calls.append(fuse(made))
+        assert calls[-1] is made
+        return made
 
     monkeypatch.setattr(engine, "fuse_reads", without)
     assert_allclose(model.fit(D, T).predict(X), expected, rtol=1e-12)
@@ -682,7 +703,7 @@ def test_what_travels_is_not_a_sum_for_each_block(kind, client, small_sample):
     # A sum for each block would be half of all blocks' sums, on two workers.
     assert moved < blocks / 4 * factor
     assert moved > factor
-    assert tasks.bytes_of(model.kernel_map_.map_.space) >= factor
+    assert engine.bytes_of(model.kernel_map_.map_.space) >= factor
 
 
 def test_what_travels_does_not_grow_with_the_rows(client, small_sample):
@@ -832,8 +853,8 @@ def test_what_is_shared_outlives_the_only_worker(quick_workers, X):
         ) as alone,
         distributed.Client(alone) as client,
     ):
-        shared = tasks.share({"landmarks": X}, client)
+        shared = engine.share({"landmarks": X}, client)
         distributed.wait(shared)
         os.kill(next(iter(alone.workers.values())).process.pid, signal.SIGKILL)
-        kept = tasks.opened(client.compute(shared).result())
+        kept = engine.opened(client.compute(shared).result())
         assert_array_equal(kept["landmarks"], X)

@@ -17,7 +17,7 @@ from mercer import (
     KernelRidgeCV,
     Spectrum,
 )
-from mercer.rows.interface import Column
+from mercer.rows.held import Column
 from mercer.rows.streams import Side, Tuples, paired_columns, sides
 
 KERNEL = RBF(0.3)

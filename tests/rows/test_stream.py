@@ -22,8 +22,7 @@ from mercer import (
     Polynomial,
 )
 from mercer.engine.memory import MemoryLimitError
-from mercer.rows.streamed import StreamedRows
-from mercer.rows.streams import is_stream
+from mercer.rows.streams import StreamedRows, is_stream
 
 KERNEL = RBF(0.5)
 TOL = 1e-8

@@ -20,7 +20,7 @@ def problem(request):
     T = np.column_stack([np.sin(4 * X[:, 0]), rng.normal(size=80)])
     space = fourier_space(kernel, Extent.of(X), tol=tol)
     sums = space.sums(X, T)
-    A, B = sums.second(space), sums.cross_of(space)
+    A, B = space.pairs(sums.generator), sums.cross_of(space)
     return NormalEquations(space, sums.generator), A, B
 
 

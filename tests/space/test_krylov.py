@@ -11,7 +11,7 @@ from fuzz import eigenproblems
 from fuzz.search import search
 from mercer import RBF, KernelPCA, Linear, Polynomial
 from mercer.engine import MemoryLimitError, using
-from mercer.space.krylov import Eigenpairs, krylov
+from mercer.space.spectra import Eigenpairs, krylov
 
 
 @pytest.fixture

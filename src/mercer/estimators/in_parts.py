@@ -41,12 +41,12 @@ class PartialFitStep:
     params: dict
 
     def __call__(self, estimator, points, y=None, weights=None):
-        for panel in self.map.panels(points):
-            targets, params = None if y is None else y[panel.where], self.params
+        for Phi, where in self.map.panels(points):
+            targets, params = None if y is None else y[where], self.params
             if weights is not None:
-                own = weights[panel.where]
+                own = weights[where]
                 if not np.any(own):
                     continue  # scikit-learn refuses weights that are all zero
                 params = params | {"sample_weight": own}
-            estimator.partial_fit(panel.coordinates, targets, **params)
+            estimator.partial_fit(Phi, targets, **params)
         return estimator

@@ -1,11 +1,17 @@
 """Rows: where they come from (arrays, streams, Dask collections), and sums over them."""
 
-from .draw import drawn_rows
-from .held import HeldRows, rows_at, stacked
-from .interface import Column, LargestResidual, Rows
+from .gather import drawn_rows, in_pieces
+from .held import Column, HeldRows, LargestResidual, Rows, rows_at, stacked
 from .lazy import in_turn, lazily
 from .moments import ByClass, Spread
-from .read import Training, read, read_sample, read_whole
-from .source import first_block, in_pieces, refuse_stream
-from .validate import check_kind, check_n_columns, validated_points
+from .read import (
+    Training,
+    check_kind,
+    check_n_columns,
+    read,
+    read_sample,
+    read_whole,
+    validated_points,
+)
+from .streams import first_block, refuse_stream
 from .workers import Workers

@@ -1,20 +1,27 @@
-"""Few rows are held, wherever they came from: then every option works as on an array."""
+"""Few rows are held, wherever they came from: then every option works as on an array.
 
+All of them where they are few, or a sample that is drawn in one pass where the rows are.
+"""
+
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
-from ..engine import MemoryLimitError, as_host, is_array, is_numpy, readable, same_kind
-from ..kernels import points as pts
-from .dask import Partitions, check_unchanged, is_dask
-from .held import stacked
-from .source import in_pieces
+from ..engine import MemoryLimitError, as_host, coordinates_bytes, readable
+from .dask import Partitions, check_unchanged, is_dask, task
+from .held import SampledRows, joined_blocks, rows_at
 from .streams import bytes_of_rows, is_stream, n_rows, refuse_iterator, refuse_tuple
 
 # Rows that a fit holds in any case: the sample from which landmarks are chosen. A larger one costs
 # a longer start and saves rank.
 SAMPLE = 20_000
+
+
+def in_pieces(X: Any) -> bool:
+    """Whether rows, targets or weights come in pieces: a Dask collection or a stream."""
+    return is_dask(X) or is_stream(X)
 
 
 def gather_few(X: Any):
@@ -55,7 +62,8 @@ def held_column(values: Any, X: Any, name: str = "y") -> Any:
 def _gathered(X, most, limit):
     if is_dask(X):
         parts = Partitions(X)
-        if parts.n > most or (limit and parts.bytes() > limit):
+        needed = coordinates_bytes(parts.n, max(1, parts.X.shape[1]))
+        if parts.n > most or (limit and needed > limit):
             return X
         whole = parts.X.compute()
         check_unchanged(len(whole), parts.n)
@@ -67,7 +75,9 @@ def _gathered(X, most, limit):
         count = n_rows(chunk)
         if count == 0:
             continue
-        chunks.append(_copied(chunk))
+        # A copy: a stream may fill one buffer again and again.
+        copy = getattr(chunk, "copy", getattr(chunk, "clone", lambda chunk=chunk: chunk))
+        chunks.append(copy())
         rows, size = rows + count, size + bytes_of_rows(chunk)
         if rows > most or (limit and size > limit):
             return X
@@ -76,56 +86,30 @@ def _gathered(X, most, limit):
     return joined_blocks(chunks)
 
 
-def _copied(chunk):
-    """A stream may fill one buffer again and again."""
-    if hasattr(chunk, "copy"):
-        return chunk.copy()
-    return chunk.clone() if hasattr(chunk, "clone") else chunk
+def drawn_rows(X: Any, size: int, seed: int) -> tuple[Any, int | None]:
+    """(at most `size` of the rows, in their order; how many there are).
+
+    Rows that do not come in pieces are taken as they are, and not counted.
+    """
+    if not in_pieces(X):
+        return X, None
+    if is_dask(X):
+        parts = Partitions(X)
+        shared = parts.share((size, seed))
+        found = parts.total(parts.each(task(_drawn), shared, range(len(parts.blocks))))
+    else:
+        refuse_iterator(X)
+        chunks = (_drawn((size, seed), chunk, j) for j, chunk in enumerate(X))
+        found = next(chunks, None)
+        found = None if found is None else reduce(add, chunks, found)
+    if found is None or not found.n:
+        raise ValueError("Found array with 0 sample(s): there are no rows in X.")
+    return rows_at(found.points, np.argsort(found.positions)), found.n
 
 
-def joined_blocks(chunks: list[Any]):
-    shapes = [chunk.shape for chunk in chunks if hasattr(chunk, "shape")]
-    flat = [shape for shape in shapes if len(shape) == 1]
-    widths = {shape[1] for shape in shapes if len(shape) == 2}
-    if flat and widths:
-        raise ValueError(
-            f"a chunk of X has shape {tuple(flat[0])}, and others have two dimensions: give one "
-            "row as chunk.reshape(1, -1)."
-        )
-    if len(widths) > 1:
-        raise ValueError(
-            f"the chunks of X have {' and '.join(map(str, sorted(widths)))} features: all must "
-            "have the same columns."
-        )
-    return stacked(*[_like_first(chunk, chunks[0]) for chunk in chunks])
-
-
-def _like_first(chunk, first):
-    """Lists, arrays and frames may follow each other; others are refused as more rows would be."""
-    if hasattr(first, "columns") and hasattr(chunk, "columns"):
-        if list(chunk.columns) != list(first.columns):
-            raise ValueError(
-                f"the chunks of X have different columns, {_named(first)} and {_named(chunk)}: "
-                "all must have the same columns in the same order."
-            )
-    elif scipy.sparse.issparse(chunk):
-        return chunk
-    elif is_array(chunk) and is_array(first) and not same_kind(chunk, first):
-        raise TypeError(
-            f"the chunks of X are of different kinds, {type(first).__name__} and "
-            f"{type(chunk).__name__}: give all of one kind, on one device."
-        )
-    elif hasattr(first, "iloc"):
-        pts.refuse_masked(chunk)
-        return type(first)(np.asarray(chunk), columns=first.columns)
-    elif is_array(chunk):  # a masked one is refused by name later
-        return chunk
-    elif is_numpy(first) and first.ndim == 1:
-        return pts.as_objects(chunk)
-    elif hasattr(chunk, "columns") or is_numpy(first):
-        return np.asarray(chunk)
-    return chunk
-
-
-def _named(chunk):
-    return ", ".join(map(str, chunk.columns[:5]))
+def _drawn(shared, block, number):
+    """The sample of one block; positions tell the order, though sums are added in any order."""
+    (size, seed), n = shared, n_rows(block)
+    numbers = np.random.default_rng((seed, number)).random(n)
+    positions = (number << 40) + np.arange(n)
+    return SampledRows.best([SampledRows(block, positions, n, numbers, size)])

@@ -11,10 +11,18 @@ import numpy as np
 
 from ..engine import Array, MemoryLimitError, coordinates_bytes, namespace, readable, tiles
 from ..kernels import points as pts
-from .dask import Partitions, example_row, is_dask, is_dask_frame
+from .dask import (
+    Partitions,
+    client_of,
+    current_worker,
+    example_row,
+    is_dask,
+    is_dask_frame,
+    share,
+    task,
+)
 from .held import rows_at
 from .streams import filled_chunks, is_stream
-from .tasks import client_of, current_worker, share, task
 
 # Models up to this size stay in the graph of a lazy result, which can then be computed anywhere and
 # at any time. Larger ones go to the cluster first, and leave it with its client.
@@ -30,7 +38,7 @@ def lazily(method: _Method) -> _Method:
         X = pts.collected(X)
         if not is_dask(X):
             return method(self, X, *args, **kwargs)
-        return apply(self, method.__name__, X, args, kwargs)
+        return _on_partitions(self, method.__name__, X, args, kwargs)
 
     return cast(_Method, wrapped)
 
@@ -57,12 +65,12 @@ def in_turn(method: _Method) -> _Method:
     return cast(_Method, wrapped)
 
 
-def apply(estimator: Any, name: str, X: Array, args: Any = (), kwargs: Any = None):
+def _on_partitions(estimator, name, X, args, kwargs):
     """estimator.name(X, ...) partition by partition, when it is asked for.
 
     Rows are cut as in X (finer where a block of results would be large), columns are known.
     """
-    X, kwargs = Partitions(X).X, kwargs or {}
+    X = Partitions(X).X
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about values of a row that is made up
         answer = getattr(estimator, name)(example_row(X), *args, **kwargs)
@@ -74,15 +82,17 @@ def apply(estimator: Any, name: str, X: Array, args: Any = (), kwargs: Any = Non
     call, client = (copy.copy(estimator), name, args, kwargs), client_of(X)
     large = client is not None and len(pickle.dumps(call)) > LARGEST_IN_GRAPH
     shared = share(call, client if large else None)
-    if isinstance(answer, tuple):
-        names = [_names(estimator, f"{name}{i or ''}", np.asarray(a)) for i, a in enumerate(answer)]
-        return tuple(_mapped(X, shared, *pair, i) for i, pair in enumerate(zip(answer, names)))
-    return _mapped(X, shared, answer, _names(estimator, name, np.asarray(answer)), None)
+    several = isinstance(answer, tuple)
+    arrays = map(np.asarray, answer if several else (answer,))
+    made = [
+        _mapped(X, shared, a, _names(estimator, f"{name}{i or ''}", a), i)
+        for i, a in enumerate(arrays)
+    ]
+    return tuple(made) if several else made[0]
 
 
 def _mapped(X, shared, answer, names, part):
     """The lazy collection; `part` says which of several answers it holds."""
-    answer = np.asarray(answer)
     if is_dask_frame(X):
         # One row tells the types: pandas sees words among objects, but not among none.
         meta = _as_frame(answer, names, example_row(X).index).iloc[:0]
@@ -102,18 +112,15 @@ def _apply(block, *, shared, part, empty):
         return empty
     _check_room(coordinates_bytes(block.shape[0], empty.shape[1] if empty.ndim == 2 else 1))
     pieces = []
-    for where in tiles.panel_slices(block, _rank(model)):
+    rank = getattr(vars(model).get("kernel_map_", model), "rank_", 1)
+    for where in tiles.panel_slices(block, rank):
         answer = getattr(model, name)(rows_at(block, where), *args, **kwargs)
-        pieces.append(np.asarray(answer if part is None else answer[part]))
+        pieces.append(np.asarray(answer[part] if isinstance(answer, tuple) else answer))
     values = np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
     if not hasattr(empty, "iloc"):
         return values
     names = empty.columns if empty.ndim == 2 else empty.name
     return _as_frame(values, names, block.index)
-
-
-def _rank(model):
-    return getattr(vars(model).get("kernel_map_", model), "rank_", 1)
 
 
 def _check_room(needed):

@@ -8,14 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import (
-    Array,
-    gram,
-    namespace,
-    on_device_of,
-    positive_part,
-    row_norms,
-)
+from ..engine import Array, gram, namespace, on_device_of, positive_part, row_norms
 
 
 @dataclass

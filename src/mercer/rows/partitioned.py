@@ -4,24 +4,22 @@ What travels here (samples, sums, a few rows to grow on) does not grow with the 
 """
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..kernels import points as pts
-from .dask import Partitions, check_unchanged
-from .held import KeptHere, rows_at, stacked
-from .interface import LargestResidual, Rows, SampledRows, draw_positions, smallest
+from .dask import check_unchanged, fuse_reads, opened, share, task
+from .held import KeptHere, LargestResidual, Rows, SampledRows, draw_positions, rows_at, stacked
 from .streams import checksum_of
-from .tasks import share, task
 
 
 class PartitionedRows(Rows):
     """The partitions of a Dask array or DataFrame; `check` turns a block into points."""
 
-    def __init__(self, X, check=None, parts=None, fingerprints=None):
-        self.parts = Partitions(X) if parts is None else parts
-        self.check = check
+    def __init__(self, parts, check, fingerprints=None):
+        self.parts, self.check = parts, check
         self.fingerprints = {} if fingerprints is None else fingerprints
 
     @property
@@ -37,32 +35,20 @@ class PartitionedRows(Rows):
         return (self.check(block) for block in found if block.shape[0])
 
     def take(self, positions: np.ndarray):
-        which = np.split(positions, np.searchsorted(positions, self.parts.lengths.cumsum()[:-1]))
-        starts, _ = self._starts()
-        tasks = [
-            self.parts.delayed(_taken, block, where - start)
-            for block, where, start in zip(self.parts.blocks, which, starts, strict=True)
-            if len(where)
-        ]
-        return stacked(*map(self.check, self.parts.collect(tasks)))
+        found = _picked(self.parts, task(rows_at), self.parts.blocks, self.parts.lengths, positions)
+        return stacked(*map(self.check, found))
 
     def checked(self, check: Any):
-        return PartitionedRows(None, check, self.parts, self.fingerprints)
+        return PartitionedRows(self.parts, check, self.fingerprints)
 
     def sample(self, size: int, rng: np.random.Generator):
-        starts = np.concatenate([[0], self.parts.lengths.cumsum()])
         n = self.parts.n
         # Almost surely enough of them: ten standard deviations.
         below = 1.0 if n <= size else min(1.0, (size + 10 * size**0.5) / n)
-        shared = self.parts.share((self.check, rng, below))
-        tasks = self.parts.each(_smallest, shared, starts[:-1].tolist())
-        drawn = self.parts.collect(tasks)
+        shared = self.parts.share((self.check, rng, below, size))
+        drawn = self.parts.collect(self.parts.each(_smallest, shared, self._starts()[0]))
         self.fingerprints.update(enumerate(fingerprint for _, fingerprint in drawn))
-        found = [part for part, _ in drawn if part is not None]
-        points = stacked(*[points for points, _, _ in found])
-        positions, numbers = (np.concatenate([part[i] for part in found]) for i in (1, 2))
-        best = smallest(numbers, size)
-        return SampledRows(pts.take(points, best), positions[best], n)
+        return replace(SampledRows.best([part for part, _ in drawn if part is not None]), n=n)
 
     def fold(self, step: Any, columns: Any = ()):
         shared, blocks = self._shared(step, columns)
@@ -72,27 +58,29 @@ class PartitionedRows(Rows):
     def chain(self, step: Any, state: Any, columns: Any = ()):
         """The state goes to the rows: a chain of tasks, one per partition."""
         shared, blocks = self._shared(step, columns)
-        state = share(state, self.parts.client)
+        links = [share(state, self.parts.client)]
         for block, fingerprint in zip(blocks, self._starts()[1], strict=True):
-            state = self.parts.delayed(_link, state, shared, block, fingerprint)
-        return self.parts.collect([state])[0]
+            links.append(self.parts.delayed(_link, links[-1], shared, block, fingerprint))
+        # Fused with all links in view: else they would be one task, to which all rows travel.
+        return opened(fuse_reads(links)[-1].compute(optimize_graph=False))
 
     def _shared(self, step, columns):
         """Common inputs of a pass's tasks, and the blocks of rows with those of the columns."""
-        shared = self.parts.share((self.check, step, [(c.name, c.make) for c in columns]))
-        return shared, self.parts.aligned_columns(*[(c.values, c.name) for c in columns])
+        made = [(c.name, None if c.values is None else c.make) for c in columns]
+        given = [(c.values, c.name) for c in columns if c.values is not None]
+        return self.parts.share((self.check, step, made)), self.parts.aligned_columns(given)
 
     def filter(self, keep: Any):
         shared = self.parts.share((self.check, keep))
         kept = self.parts.keep(self.parts.each(_kept, shared, *self._starts()))
-        return KeptOnWorkers(self.parts, kept, int(self.parts.lengths.sum()))
+        return _KeptOnWorkers(self.parts, kept, int(self.parts.lengths.sum()))
 
     def _starts(self):
         starts = np.concatenate([[0], self.parts.lengths.cumsum()[:-1]]).tolist()
         return starts, [self.fingerprints.get(i) for i in range(len(starts))]
 
 
-class KeptOnWorkers:
+class _KeptOnWorkers:
     """Rows that a filter kept in their partitions."""
 
     def __init__(self, parts, kept, expected):
@@ -108,20 +96,21 @@ class KeptOnWorkers:
 
     def draw(self, size: int, rng: np.random.Generator):
         chosen = draw_positions(self.count, size, rng)
-        which = np.split(chosen, np.searchsorted(chosen, self.counts.cumsum()[:-1]))
-        first = self.counts.cumsum() - self.counts
-        tasks = [
-            self.parts.delayed(_pick, part, w - f)
-            for part, w, f in zip(self.kept, which, first)
-            if len(w)
-        ]
-        found = self.parts.collect(tasks)
+        found = _picked(self.parts, _pick, self.kept, self.counts, chosen)
         return stacked(*[points for points, _ in found]), np.concatenate([p for _, p in found])
 
     def filter(self, keep: Any):
         shared = self.parts.share(keep)
         kept = self.parts.keep([self.parts.delayed(_kept_again, shared, p) for p in self.kept])
-        return KeptOnWorkers(self.parts, kept, self.count)
+        return _KeptOnWorkers(self.parts, kept, self.count)
+
+
+def _picked(parts, pick, blocks, counts, positions):
+    """[pick(block, which of its rows)] of the blocks, of so many rows each, that hold these."""
+    ends = counts.cumsum()
+    which = np.split(positions, np.searchsorted(positions, ends[:-1]))
+    found = zip(blocks, which, ends - counts, strict=True)
+    return parts.collect([parts.delayed(pick, b, w - start) for b, w, start in found if len(w)])
 
 
 # --- tasks ----------------------------------------------------------------------------------------
@@ -129,53 +118,45 @@ class KeptOnWorkers:
 
 @task
 def _smallest(shared, block, start):
-    check, rng, below = shared
-    fingerprint = _fingerprint_of_block(block)
-    if block.shape[0] == 0:
-        return None, fingerprint
-    own = deepcopy(rng)
+    check, rng, below, size = shared
+    fingerprint, n, own = _fingerprint_of_block(block), block.shape[0], deepcopy(rng)
     own.bit_generator.advance(start)
-    numbers = own.random(block.shape[0])
+    numbers = own.random(n)
     chosen = np.flatnonzero(numbers <= below)
     if len(chosen) == 0:
         return None, fingerprint
-    return (check(rows_at(block, chosen)), start + chosen, numbers[chosen]), fingerprint
+    points = check(rows_at(block, chosen))
+    return SampledRows(points, start + chosen, n, numbers[chosen], size), fingerprint
 
 
 @task
 def _step(shared, row, start, fingerprint):
-    check, step, made = shared
-    block, arrays = _unpacked(row, made, fingerprint)
-    return step(check(block), *arrays, start=start) if block.shape[0] else None
+    step, points, arrays = _unpacked(shared, row, fingerprint)
+    return None if points is None else step(points, *arrays, start=start)
 
 
 @task
 def _link(state, shared, row, fingerprint):
-    check, step, made = shared
-    block, arrays = _unpacked(row, made, fingerprint)
+    step, points, arrays = _unpacked(shared, row, fingerprint)
     # A task may run again: it must not change what it was given.
-    return step(deepcopy(state), check(block), *arrays) if block.shape[0] else state
+    return state if points is None else step(deepcopy(state), points, *arrays)
 
 
-def _unpacked(row, made, fingerprint):
-    """A block of rows, and the arrays of its columns."""
+def _unpacked(shared, row, fingerprint):
+    """(step, points of a block or None where it is empty, arrays of its columns)"""
+    check, step, made = shared
     block, *values = row
     _compare(block, fingerprint)
-    arrays = []
-    for column, (name, make) in zip(values, made):
-        array = None if column is None else make(column)
-        _check_cut(block, array, name)
+    n, arrays, given = block.shape[0], [], iter(values)
+    for name, make in made:
+        array = None if make is None else make(next(given))
+        if array is not None and len(array) != n:
+            raise ValueError(
+                f"a partition of X has {n} rows and that of {name} {len(array)}: both must be cut "
+                "at the same rows."
+            )
         arrays.append(array)
-    return block, arrays
-
-
-def _check_cut(block: Any, values: Any, name: str):
-    """Refuse values of the rows that are cut elsewhere than the rows are."""
-    if values is not None and len(values) != block.shape[0]:
-        raise ValueError(
-            f"a partition of X has {block.shape[0]} rows and that of {name} {len(values)}: both "
-            "must be cut at the same rows."
-        )
+    return step, check(block) if n else None, arrays
 
 
 @task
@@ -198,11 +179,6 @@ def _kept_again(keep, found):
 def _summary(found):
     seen, kept = found
     return kept.count, kept.worst, seen
-
-
-@task
-def _taken(block, where):
-    return rows_at(block, where)
 
 
 @task

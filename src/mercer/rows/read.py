@@ -1,59 +1,63 @@
 """read and Training: what a user passes to fit, validated, converted and bound to a kernel once."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils import (
-    assert_all_finite,
-    check_array,
-    check_consistent_length,
-    column_or_1d,
-)
+from sklearn.utils import assert_all_finite, check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
 
-from ..engine import Resources, as_host, check_classes, current
+from ..engine import (
+    Resources,
+    as_host,
+    check_classes,
+    current,
+    device,
+    is_array,
+    is_numpy,
+    namespace,
+)
 from ..kernels import Kernel
 from ..kernels import points as pts
-from .dask import is_dask_frame
-from .gather import gather_few, held_column, load_all
-from .held import HeldRows
-from .interface import Column, Rows
-from .source import count_rows, distinct, first_block, in_pieces, source_of, target_shape
-from .streams import is_stream, refuse_iterator, sides
-from .validate import PointCheck, take_input_names, validated_points
+from .dask import Partitions, delayed_blocks, example_row, is_dask, is_dask_frame
+from .gather import gather_few, held_column, in_pieces, load_all
+from .held import Column, HeldRows, Rows
+from .partitioned import PartitionedRows
+from .streams import (
+    StreamedRows,
+    filled_chunks,
+    first_block,
+    is_stream,
+    n_rows,
+    refuse_iterator,
+    refuse_stream,
+    sides,
+)
 from .workers import Workers
+
+# What a fit learns about its input.
+INPUT_NAMES = ("n_features_in_", "feature_names_in_", "array_kind_")
 
 
 @dataclass(frozen=True)
 class Training:
-    """The rows of a fit, with their targets and weights.
+    """The rows of a fit, with their targets and weights."""
 
-    kernel : bound to the rows where they are held; else it is bound to a sample of them
-    rows : held, streamed or partitioned
-    workers : of the cluster that held rows came from, or None
-    check : of the blocks of rows that are not held
-    learner : the estimator, or a copy of it, that has learned about the columns
-    T, weights : arrays where rows are held, else columns that are read with the rows
-    n_targets : columns of T; 0 for labels
-    single : whether y is one-dimensional
-    classes : sorted labels, where T holds their numbers
-    name : of the rows, in messages
-    """
-
-    kernel: Kernel
-    rows: Rows
+    kernel: Kernel  # bound to the rows where they are held; else it is bound to a sample of them
+    rows: Rows  # held, streamed or partitioned
     resources: Resources = field(default_factory=Resources)
-    workers: Any = None
-    check: PointCheck | None = None
-    learner: Any = None
-    T: Any = None
-    weights: Any = None
-    n_targets: int = 0
-    single: bool = True
-    classes: Any = None
-    name: str = "X"
+    workers: Any = None  # of the cluster that held rows came from
+    check: "PointCheck | None" = None  # of the blocks of rows that are not held
+    learner: Any = None  # the estimator, or a copy of it, that has learned about the columns
+    T: Any = None  # an array where rows are held, else a column that is read with the rows
+    weights: Any = None  # as T
+    n_targets: int = 0  # columns of T; 0 for labels
+    single: bool = True  # whether y is one-dimensional
+    classes: Any = None  # sorted labels, where T holds their numbers
+    name: str = "X"  # of the rows, in messages
 
     @classmethod
     def of(cls, kernel: Kernel, points: Any, **resources: Any) -> "Training":
@@ -81,7 +85,14 @@ class Training:
 
     def labels(self) -> np.ndarray:
         """The sorted labels of rows that pass by; they are read for it."""
-        return distinct(self.T, _labels_of)
+        if is_dask(self.T):
+            import dask
+
+            task = dask.delayed(_distinct, pure=False)
+            found = dask.compute(*map(task, delayed_blocks(self.T)))
+        else:
+            found = map(_distinct, filled_chunks(self.T) if is_stream(self.T) else [self.T])
+        return np.unique(np.concatenate([labels for labels in found if len(labels)]))
 
     def rows_of(self, kernel: Kernel) -> Rows:
         """The rows, whose blocks are checked against the range of the bound kernel as well."""
@@ -107,8 +118,6 @@ def read(
 ) -> Training:
     """The rows of X with their targets and weights.
 
-    Parameters
-    ----------
     estimator : learns names and number of the columns; messages name it
     kernel : unbound
     targets : what y holds; None for methods without targets
@@ -157,6 +166,21 @@ def read(
     return Training(kernel, rows, learner=estimator, weights=weights, **given)
 
 
+def source_of(X: Any, check: Any, room: int = 1 << 30) -> Rows:
+    """The rows of X, as points that are checked when they are read.
+
+    room : bytes of rows that a filter of a stream may keep in memory
+    """
+    if is_dask(X):
+        parts = Partitions(X)
+        if check.first:  # what is wrong with the columns is said before any work
+            check(example_row(parts.X))
+        return PartitionedRows(parts, check)
+    if is_stream(X):
+        return StreamedRows(X, check, room=room)
+    return HeldRows(check(X), pts.column_names(X))
+
+
 def read_whole(
     name: str, X: Any, y: Any, sample_weight: Any, *, needs_y: bool = True
 ) -> tuple[Any, Any, Any]:
@@ -193,6 +217,121 @@ def read_sample(
     return Training(kernel, source_of(X, check), check=check, learner=check.estimator, name=name)
 
 
+# --- points: scikit-learn's checks, and what they teach an estimator ------------------------------
+
+
+def validated_points(
+    estimator: Any, X: Any, kernel: Kernel, *, reset: bool, in_range: bool = True
+) -> Any:
+    """X as points of the kernel, with scikit-learn's checks and n_features_in_.
+
+    New points must also be `in_range` of the kernel, which has to be bound for that.
+    """
+    refuse_stream(X)
+    if is_dask(X):  # scikit-learn would not see the names of the columns of a collection
+        X = Partitions(X).X.compute()
+    if reset:
+        for name in ("n_features_in_", "feature_names_in_"):
+            estimator.__dict__.pop(name, None)
+    if pts.is_frame(X):  # what is wrong with the names says more than the values can
+        with pts.naming("X"):
+            validate_data(estimator, X, skip_check_array=True, reset=reset)
+        X = kernel.points(X)
+    else:
+        X = kernel.points(X)
+        if X.ndim == 2:
+            validate_data(estimator, X, skip_check_array=True, reset=reset)
+    if reset:
+        estimator.array_kind_ = _kind(X)
+    elif X.ndim == 2:
+        check_kind(estimator, X)
+        if in_range:
+            kernel.check_range(X)
+    return X
+
+
+def check_n_columns(estimator: Any, n_columns: int) -> None:
+    """scikit-learn's wording for rows that its own check does not see."""
+    if n_columns != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {n_columns} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+
+
+def check_kind(estimator: Any, X: Any, method: str = "transform") -> None:
+    """scikit-learn's wording for arrays from elsewhere."""
+    fitted = getattr(estimator, "array_kind_", ("numpy", "cpu"))
+    if fitted != _kind(X):
+        raise ValueError(
+            f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace "
+            f"and the same device as those passed to fit(): fitted on {fitted[0]} ({fitted[1]}), "
+            f"got {_kind(X)[0]} ({_kind(X)[1]}). Convert X, or fit again."
+        )
+
+
+def _kind(X):
+    if not is_array(X) or is_numpy(X):
+        return ("numpy", "cpu")
+    return (namespace(X).__name__.split(".")[-1], str(device(X)))
+
+
+@dataclass
+class PointCheck:
+    """A block of rows as checked points of a kernel, or as it is where frames stay frames.
+
+    Before the kernel is bound to data only types and columns are checked, not its range. The
+    check's own copy of the estimator learns about the input: `take_input_names` has it from there.
+    """
+
+    estimator: Any
+    kernel: Any
+    bound: bool = False
+    first: bool = False  # whether the next block decides the columns
+    columns: list | None = None  # of frames that stay frames
+    name: str = "X"  # in messages, where no estimator reads the rows
+
+    @classmethod
+    def of(cls, estimator: Any, kernel: Kernel, **options: Any) -> "PointCheck":
+        """With a copy of the estimator without fitted parts: it travels to workers."""
+        bare = copy(estimator)
+        bare.__dict__ = {k: v for k, v in vars(estimator).items() if not k.endswith("_")}
+        take_input_names(bare, estimator)
+        return cls(bare, kernel, **options)
+
+    @property
+    def names(self) -> list | None:
+        """Column names, known once a block has been read."""
+        if self.columns is not None:
+            return self.columns
+        names = getattr(self.estimator, "feature_names_in_", None)
+        return None if names is None else list(names)
+
+    def of_bound(self, kernel: Kernel) -> "PointCheck":
+        """The same check for blocks that are read again, with the range of the bound kernel."""
+        return replace(self, kernel=kernel, bound=True, first=False)
+
+    def __call__(self, block: Any) -> Any:
+        reset, self.first = self.first, False
+        if self.columns is not None:
+            if reset:
+                validate_data(self.estimator, block, skip_check_array=True)
+            return block
+        if self.estimator is None:
+            return self.kernel.points(block, name=self.name)
+        return validated_points(
+            self.estimator, block, self.kernel, reset=reset, in_range=self.bound
+        )
+
+
+def take_input_names(estimator: Any, fitted: Any) -> None:
+    """Copy the column names and their number from another estimator."""
+    for name in INPUT_NAMES if fitted is not estimator else ():
+        estimator.__dict__.pop(name, None)
+        if hasattr(fitted, name):
+            setattr(estimator, name, getattr(fitted, name))
+
+
 # --- targets and weights --------------------------------------------------------------------------
 
 
@@ -208,13 +347,18 @@ def _weights(X, weights):
         return weights
     # What makes no sense is refused before the first pass.
     weights = np.asarray(as_host(weights))
-    return pts.row_weights(weights, len(weights) if weights.ndim else count_rows(X))
+    if weights.ndim:
+        return pts.row_weights(weights, len(weights))
+    return pts.row_weights(weights, Partitions(X).n if is_dask(X) else sum(map(n_rows, X)))
 
 
 def _numbers(y: Any) -> dict[str, Any]:
     """Targets as columns of numbers."""
     if in_pieces(y):
-        width = next(iter(target_shape(y)), None)
+        first = y
+        if is_stream(y):
+            first = np.asarray(as_host(next(filled_chunks(y), np.empty(0))))
+        width = first.shape[1] if first.ndim > 1 else None
         return {"T": Column(y, "y", _as_columns), "n_targets": width or 1, "single": width is None}
     values = np.asarray(as_host(y))
     T = _as_columns(values, least=1)
@@ -265,3 +409,7 @@ def _labels_of(block: Any) -> np.ndarray:
         labels = labels.astype(str)
     assert_all_finite(labels, input_name="y")
     return labels
+
+
+def _distinct(block):
+    return np.unique(_labels_of(block)) if len(block) else np.empty(0)

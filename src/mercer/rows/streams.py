@@ -1,19 +1,83 @@
-"""Streams of chunks of rows, and the targets and weights that are read with them.
+"""Streams: rows that do not fit the memory, in chunks that can be read more than once.
 
-A stream gives chunks of rows, or tuples (rows, targets) or (rows, targets, weights). Targets and
-weights beside it are arrays, or streams that are cut at the same rows.
+Certification needs every row, and methods need another pass, so a stream must start anew each time
+it is iterated: a class with __iter__, or Chunks around a function that opens the data. It gives
+chunks of rows, or tuples (rows, targets) or (rows, targets, weights). Targets and weights beside it
+are arrays, or streams that are cut at the same rows.
 """
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from ..engine import Array, as_host, is_array
-from .interface import Column
+from ..engine import Array, as_host, is_array, is_cpu, namespace, rows_of, tiles, to_torch
+from ..kernels import points as pts
+from .held import (
+    CHUNK_ROWS,
+    Column,
+    KeptHere,
+    LargestResidual,
+    LocalRows,
+    SampledRows,
+    rows_at,
+    stacked,
+)
+
+
+class Chunks:
+    """Read rows chunk by chunk, as often as needed, from a function that opens the data.
+
+    Parameters
+    ----------
+    open_chunks : callable
+        Returns a fresh iterator over 2-D arrays each time it is called; or over pairs
+        (rows, targets), or (rows, targets, weights), for a fit that is called without y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF, Chunks, KernelMap
+    >>> def rows():
+    ...     rng = np.random.default_rng(0)
+    ...     return (rng.normal(size=(1000, 2)) for _ in range(5))
+    >>> kernel_map = KernelMap(RBF(0.1), tol=1e-6).fit(Chunks(rows))
+    >>> kernel_map.max_residual_ <= 1e-6
+    True
+    """
+
+    def __init__(self, open_chunks: Callable[[], Iterable[Any]]) -> None:
+        if not callable(open_chunks):
+            raise TypeError(
+                f"Chunks takes a function that returns a fresh iterator of chunks, got "
+                f"{type(open_chunks).__name__}."
+            )
+        self.open_chunks = open_chunks
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.open_chunks())
+
+    @classmethod
+    def on_device(cls, X: np.ndarray, device: str = "cuda", rows: int = CHUNK_ROWS) -> "Chunks":
+        """Send rows of a host array (or memory map) to a device, one chunk at a time.
+
+        Chunks travel from page-locked memory, so that copying the next overlaps with the work on
+        the last: for data larger than the device's memory.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import RBF, Chunks, KernelMap
+        >>> X = np.random.default_rng(0).normal(size=(5000, 2))
+        >>> KernelMap(RBF(0.1)).fit(Chunks.on_device(X, "cuda"))  # doctest: +SKIP
+        """
+        blocks = tiles.cuts(X.shape[0], rows)
+        return cls(lambda: (to_torch(rows_of(X, a, b), device) for a, b in blocks))
 
 
 def is_stream(X: Array):
@@ -31,6 +95,20 @@ def refuse_iterator(stream: Any, name: str = "X", reader: str = "a fit"):
             f"{name} is an iterator that can be read only once, and {reader} reads the rows more "
             "than once: pass a re-iterable, for example Chunks(lambda: open_the_chunks())."
         )
+
+
+def refuse_stream(X: Any) -> None:
+    """For methods whose answer is as long as X, and held."""
+    if is_stream(X):
+        raise TypeError(
+            "X is a stream, which is never held as a whole: call fit(X), then transform or predict "
+            "one chunk at a time."
+        )
+
+
+def first_block(X: Any) -> Any:
+    """Rows that show the columns and the precision of X: the first chunk of a stream, else X."""
+    return next(filled_chunks(X), X) if is_stream(X) else X
 
 
 class Watch:
@@ -51,6 +129,95 @@ class Watch:
             )
 
 
+@dataclass
+class StreamedRows(LocalRows):
+    """The chunks of a stream as checked points, read anew in each pass."""
+
+    source: Any  # a re-iterable of chunks
+    check: Any  # turns a chunk into points
+    room: int = 1 << 30  # bytes of rows that a filter may keep in memory
+    watch: Watch = field(default_factory=lambda: Watch("X"))
+
+    def __post_init__(self):
+        refuse_iterator(self.source)
+
+    @property
+    def names(self):
+        return self.check.names
+
+    @property
+    def n(self) -> int:
+        if "rows" not in self.watch.seen:
+            deque(self.parts(), maxlen=0)
+        return self.watch.seen["rows"]
+
+    def blocks(self, rows: int):
+        return (points for _, points, _ in self.parts())
+
+    def take(self, positions: np.ndarray):
+        parts = []
+        for start, points, _ in self.parts():
+            here = (positions >= start) & (positions < start + points.shape[0])
+            if here.any():
+                parts.append(rows_at(points, positions[here] - start))
+        return stacked(*parts)
+
+    def checked(self, check: Any):
+        return replace(self, check=check)
+
+    def parts(self, columns: Any = ()):
+        start, fingerprint = 0, 0
+        for chunk, blocks in paired_columns(self.source, columns):
+            points = self.check(chunk)
+            fingerprint = _fingerprint_of(points, fingerprint)
+            yield start, points, blocks
+            start += points.shape[0]
+        if start == 0:
+            raise ValueError("Found array with 0 sample(s): the stream holds no rows.")
+        self.watch.compare("rows", start)
+        self.watch.compare("values", fingerprint)
+
+    def sample(self, size: int, rng: np.random.Generator):
+        kept: list[SampledRows] = []
+        for start, points, _ in self.parts():
+            n = points.shape[0]
+            new = SampledRows(points, start + np.arange(n), n, rng.random(n), size)
+            kept = [SampledRows.best([*kept, new])]
+        return kept[0]
+
+    def filter(self, keep: Any):
+        kept, positions, worst, count = None, [], LargestResidual(), 0
+        for start, points, _ in self.parts():
+            mask, others = keep(points)
+            worst, where = worst + others, np.flatnonzero(mask)
+            count += len(where)
+            most = self.room * points.shape[0] // max(1, bytes_of_rows(points))
+            where = where[: max(0, most - _count(kept))]
+            if len(where):
+                picked = pts.take(points, where)
+                kept = picked if kept is None else stacked(kept, picked)
+                positions.append(start + where)
+        rows = np.arange(_count(kept))
+        where = np.concatenate(positions) if positions else np.empty(0, dtype=int)
+        return KeptHere(kept, rows, where, worst, count - len(rows), self)
+
+
+def _fingerprint_of(points: Any, before: int = 0):
+    """A number that changes with the values, whatever the cuts."""
+    if scipy.sparse.issparse(points):
+        return checksum_of(points.data, checksum_of(points.indices, before))
+    if is_array(points) and not is_cpu(points):  # one number travels, not all rows
+        points = namespace(points).sum(points)
+    return checksum_of(points, before)
+
+
+def _count(points):
+    return 0 if points is None else points.shape[0]
+
+
+# --- targets and weights that are read with the rows ----------------------------------------------
+
+
 class Tuples:
     """Tuples (rows, targets) or (rows, targets, weights): the stream's own, or made of streams.
 
@@ -63,20 +230,16 @@ class Tuples:
         self.stream, self.beside = stream, (y, weights)
         self.watches = [Watch(name) for name in self.NAMES[1:]]
 
-    def _given(self) -> Iterator[tuple[Any, ...]]:
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
         beside = [() if part is None else filled_chunks(part) for part in self.beside]
-        for chunk, *others in zip_longest(filled_chunks(self.stream), *beside, fillvalue=()):
+        read = zip_longest(filled_chunks(self.stream), *beside, fillvalue=())
+        total, sums = 0, [0, 0]
+        for j, (chunk, *others) in enumerate(read):
             rows, *own = _tuple(chunk)
             if own and self.beside[0] is not None:
                 refuse_tuple(chunk)
-            own += [None] * (2 - len(own))
-            found = zip(self.beside, others, own)
-            yield rows, *(mine if given is None else other for given, other, mine in found)
-
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        total, sums = 0, [0, 0]
-        for j, parts in enumerate(self._given()):
-            rows, *values = parts
+            found = zip(self.beside, others, [*own, None, None])
+            values = [mine if given is None else other for given, other, mine in found]
             n = n_rows(rows)
             total += n
             for i, block in enumerate(values):
@@ -90,7 +253,7 @@ class Tuples:
                     )
                 sums[i] = checksum_of(block, sums[i])
                 self.watches[i].compare(total, sums[i])
-            yield parts
+            yield rows, *values
         for watch in self.watches:
             watch.compare("rows", total)
 

@@ -8,17 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import (
-    MatrixProduct,
-    MemoryLimitError,
-    coordinates_bytes,
-    gram,
-    readable,
-    rows_of,
-)
+from ..engine import MatrixProduct, MemoryLimitError, coordinates_bytes, gram, readable, rows_of
 from ..kernels import Kernel
-from .dask import Partitions, is_dask
-from .tasks import bytes_of, task
+from .dask import Partitions, bytes_of, is_dask, task
 
 # Shares of a product for every thread of the cluster, so that all end at about the same time.
 SHARES_PER_THREAD = 2
@@ -30,12 +22,8 @@ FOR_POINTS = 0.5
 class Workers:
     """Compute products with the kernel matrix on the workers of a Dask cluster.
 
-    Each worker is sent all points once.
-
-    Parameters
-    ----------
-    X : Dask collection
-        Says where tasks run, and in how many pieces at least.
+    Each worker is sent all points once. The Dask collection X says where tasks run, and in how
+    many pieces at least.
     """
 
     @classmethod
@@ -45,17 +33,13 @@ class Workers:
 
     def __init__(self, X):
         self.parts = Partitions(X)
-        found = self._found()
+        client, found = self.parts.client, []
+        if client is not None:
+            found = list(client.scheduler_info(n_workers=-1)["workers"].values())
         threads = sum(worker["nthreads"] for worker in found)
         self.limits = [worker["memory_limit"] for worker in found if worker["memory_limit"]]
         self.exact: Any = None  # until points are given
         self.count = max(len(self.parts.blocks), SHARES_PER_THREAD * threads)
-
-    def _found(self):
-        client = self.parts.client
-        return (
-            [] if client is None else list(client.scheduler_info(n_workers=-1)["workers"].values())
-        )
 
     def room(self, limit: int):
         """Bytes for coordinates, on all workers together."""
@@ -102,19 +86,14 @@ class Workers:
 
         return MatrixProduct(times, "workers", exact)
 
-    def cuts(self):
-        """(starts, stops) of rows that are worked on together."""
-        n = self.exact.n
-        ends = np.unique(np.linspace(0, n, min(self.count, n) + 1).astype(int))
-        return ends[:-1].tolist(), ends[1:].tolist()
-
 
 class CoordinatesOnWorkers:
     """F in blocks of rows, each where it was made: F'F, F'S and F w without F."""
 
     def __init__(self, workers, factor, roots=None):
-        self.parts, self.rank = workers.parts, factor.rank
-        self.starts, self.stops = workers.cuts()
+        self.parts, self.rank, n = workers.parts, factor.rank, workers.exact.n
+        ends = np.unique(np.linspace(0, n, min(workers.count, n) + 1).astype(int)).tolist()
+        self.starts, self.stops = ends[:-1], ends[1:]
         factors = [self.parts.share((factor, roots))] * len(self.starts)
         tasks = self.parts.each(
             _coordinates, workers.given, self.stops, factors, blocks=self.starts
@@ -122,7 +101,7 @@ class CoordinatesOnWorkers:
         self.blocks = self.parts.keep(tasks)
 
     def gram(self) -> Any:
-        return self.parts.total([self.parts.delayed(_second, block) for block in self.blocks])
+        return self.parts.total([self.parts.delayed(task(gram), block) for block in self.blocks])
 
     def project(self, S: Any) -> Any:
         """F'S."""
@@ -159,11 +138,6 @@ def _coordinates(shares, start, stop, given):
     factor, roots = given
     F = factor.coordinates(rows_of(shares.values.X, start, stop)).astype(np.float64, copy=False)
     return F if roots is None else F * roots[start:stop, None]
-
-
-@task
-def _second(F):
-    return gram(F)
 
 
 @task

@@ -100,9 +100,9 @@ class FourierEquations:
         space, found = self.space, np.empty(rows.shape[0])
         if self.direct:
             C = self._factor(alpha)
-            for panel in space.panels(rows):
-                half = solve_triangular(C, as_numpy(panel.coordinates).T)
-                found[panel.where] = row_norms(half.T, np)
+            for Phi, where in space.panels(rows):
+                half = solve_triangular(C, as_numpy(Phi).T)
+                found[where] = row_norms(half.T, np)
             return alpha * found + space.unseen
         if len(found) > MOST_SOLVES:
             raise ValueError(

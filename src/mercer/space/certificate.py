@@ -84,11 +84,8 @@ def bound(
 
     A centred error is a sum of four: of (x, z), (x, mean), (mean, z) and (mean, mean).
 
-    Parameters
-    ----------
-    appended : bool
-        Whether rho follows as one more coordinate. All residuals share that one axis, so that the
-        inner product of two points gains rho(x) rho(z), whatever their residuals have in common.
+    appended : whether rho follows as one more coordinate. All residuals share that one axis, so
+        that two points' inner product gains rho(x) rho(z), whatever their residuals have in common
     casts : unit roundoffs of the precisions to which the coordinates of x and of z are cast, 0
         where they stay as they are
     """

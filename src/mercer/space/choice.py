@@ -1,10 +1,7 @@
-"""Which space: what the options ask for, what the kernel has, and what fits the memory.
+"""Which space: what the options ask for, and what the kernel has; of points that are factored as a
+whole."""
 
-Held points are factored as a whole. Where their coordinates would not fit, landmarks of a sample
-are where passes over all rows begin.
-"""
-
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +9,6 @@ import scipy.sparse
 
 from ..engine import (
     Array,
-    MapBytes,
     MemoryLimitError,
     as_numpy,
     check_one_of,
@@ -21,7 +17,6 @@ from ..engine import (
     evenly,
     is_count,
     is_number,
-    itemsize,
     matrix_bytes,
     namespace,
     on_device_of,
@@ -30,9 +25,7 @@ from ..engine import (
 )
 from ..kernels import Kernel, NotPSDError, hashing
 from ..kernels import points as pts
-from ..rows import HeldRows, gather
-from .cholesky import default_tol, factorize, matrix_fits
-from .grow import sample_factor
+from .cholesky import factorize
 from .indefinite import OPTIONS, corrected, symmetrised, value_eps
 from .landmarks import Corrected
 from .own_features import OwnFeatures, SparseFeatures
@@ -41,9 +34,6 @@ BASES = ("cholesky", "eigen", "symmetric", "closed", "fourier", "auto")
 PIVOTS = ("greedy", "random", "uniform")
 # Rows on which a kernel of unknown validity is tested: of a sample, and of a look at some.
 TESTED, LOOKED_AT = 2000, 100
-# Rows whose ranks tell how the rank grows, and how much of the prediction is certain enough to
-# refuse by: ranks grow more slowly with more rows, never faster.
-PROBED, CERTAIN = (1000, 2000), 0.5
 
 
 @dataclass(frozen=True)
@@ -103,8 +93,16 @@ class MapOptions:
 
 def space_of(kernel: Kernel, points: Array, options: MapOptions):
     """(space, coordinates, residuals rho^2, correction) of the training points."""
-    if _basis_for(kernel, points, options) == "closed":
-        return *_own_space(kernel, points, options), np.zeros(points.shape[0]), None
+    if basis_for(kernel, points, options) == "closed":
+        own: OwnFeatures = OwnFeatures(kernel, points)
+        n = points.shape[0]
+        if scipy.sparse.issparse(own.example):
+            F = kernel.features(points)
+            own = SparseFeatures(kernel, points, F)
+            own.check_memory(n, dense=options.needs_sums)
+            return own, hashing.numbered(F, own.columns), np.zeros(n), None
+        own.check_memory(n)
+        return own, own.coordinates(points), np.zeros(n), None
     try:
         fit = factorize(
             kernel,
@@ -121,18 +119,6 @@ def space_of(kernel: Kernel, points: Array, options: MapOptions):
             raise
         return _corrected_space(kernel, points, options)
     return fit.factor, fit.F, fit.residuals, None
-
-
-def _own_space(kernel, points, options):
-    """The kernel's own features, and the coordinates of the training points in them."""
-    own, n = OwnFeatures(kernel, points), points.shape[0]
-    if not scipy.sparse.issparse(own.example):
-        own.check_memory(n)
-        return own, own.coordinates(points)
-    F = kernel.features(points)
-    sparse = SparseFeatures(kernel, points, F)
-    sparse.check_memory(n, dense=options.needs_sums)
-    return sparse, hashing.numbered(F, sparse.columns)
 
 
 def _corrected_space(kernel, points, options):
@@ -156,7 +142,8 @@ def _corrected_space(kernel, points, options):
     return space, F, left, summary
 
 
-def _basis_for(kernel, points, options):
+def basis_for(kernel: Kernel, points: Any, options: MapOptions) -> str:
+    """The basis of the options, where "auto" is decided."""
     if options.basis != "auto":
         return options.basis
     width = points.shape[1] if getattr(points, "ndim", 1) == 2 else None
@@ -165,29 +152,10 @@ def _basis_for(kernel, points, options):
     return "closed" if dimension is not None and dimension < most else "cholesky"
 
 
-def sampled_space(kernel: Kernel, points: Array, options: MapOptions):
-    """Landmarks of a sample where the coordinates of all points would not fit; else None."""
-    n = points.shape[0]
-    if n <= 2 * gather.SAMPLE or options.needs_all_rows(kernel) or not kernel.layout.on_data:
-        return None
-    if _basis_for(kernel, points, options) == "closed":
-        return None
-    like, limit = tiles.allocate(points, (1, 1)), current().limit(points)
-    most = MapBytes.partial_rank(n, limit, itemsize(like), options.copies)
-    whole = matrix_fits(kernel, like, n, limit, options.copies)
-    if whole or min(n, options.max_rank or n) <= most:
-        return None
-    sample = HeldRows(points).sample(gather.SAMPLE, current().rng())
-    refute_by_sample(kernel, sample.points)
-    space = space_of_sample(kernel, sample, options)
-    # All rows have a somewhat larger rank than the sample.
-    return None if 1.5 * space.rank <= most else space
-
-
 def refute_by_sample(kernel: Kernel, points: Array):
     """A kernel of unknown validity is refuted here, if a sample can refute it."""
     if not kernel.is_proven:
-        most = min(TESTED, points.shape[0], _matrix_rows(current().limit(points)))
+        most = min(TESTED, points.shape[0], matrix_rows(current().limit(points)))
         factorize(kernel, kernel.layout.subset(points, np.arange(most)))
 
 
@@ -209,48 +177,6 @@ def refute_by_a_look(kernel: Kernel, points: Any):
         raise
 
 
-def _matrix_rows(limit):
+def matrix_rows(limit: float) -> int:
     """Rows whose matrix may be stored for a look at them."""
     return max(100, int((limit / matrix_bytes(1, 8)) ** 0.5))
-
-
-def space_of_sample(kernel: Kernel, sample: Any, options: MapOptions):
-    if _basis_for(kernel, sample.points, options) == "closed":
-        return OwnFeatures(kernel, sample.points)
-    sample = _sample_that_fits(kernel, sample, options)
-    return sample_factor(kernel, sample, options.tol, options.max_rank)
-
-
-def _sample_that_fits(kernel, sample, options):
-    """The sample, or a part of it: the coordinates of its rows must fit beside the landmarks.
-
-    Where no part is small enough, that is said before minutes are spent. The ranks of two small
-    parts tell how the rank grows with the rows.
-    """
-    points, n = sample.points, sample.points.shape[0]
-    limit, size = current().limit(points), itemsize(tiles.allocate(points, (1, 1)))
-    most = n if options.max_rank is None else min(n, options.max_rank)
-    probed = [min(m, _matrix_rows(limit) * m // PROBED[-1]) for m in PROBED]
-    if most <= MapBytes.streamed_rank(n, limit, size) or n <= probed[-1]:
-        return sample
-    tol, order = default_tol(eps_of(points), options.tol), current().rng().permutation(n)
-    ranks = [factorize(kernel, pts.take(points, order[:m]), tol=tol).factor.rank for m in probed]
-    few, many = (max(rank, 1) for rank in ranks)
-    growth = np.log(many / few) / np.log(probed[1] / probed[0])
-    predicted = min(n, int(many * (n / probed[1]) ** growth))
-    rank = min(most, max(many, int(CERTAIN * predicted)))
-    for rows in (n, n // 2, n // 4, n // 8):
-        fits = MapBytes.streamed_rank(rows, limit, size)
-        if min(most, predicted) <= min(fits, rows // 2):
-            break
-    if rank <= fits:
-        some = np.sort(order[:rows])
-        return replace(sample, points=pts.take(points, some), positions=sample.positions[some])
-    needed = MapBytes.streamed(rank, rows, 0, size)
-    raise MemoryLimitError(
-        f"tol={tol:.3g} needs about {predicted} landmarks for a sample of {n} rows ({few} for "
-        f"{probed[0]} rows, {many} for {probed[1]}) and more for all rows: at least "
-        f"{readable(needed)}; memory_limit allows {readable(limit)}. What fits: max_rank={fits}, "
-        "or a larger tol; else a larger memory_limit. KernelRidge(form='iterative') needs no such "
-        "map."
-    )

@@ -42,7 +42,7 @@ from .indefinite import (
     symmetrised,
     value_eps,
 )
-from .landmarks import Landmarks, refactorized
+from .landmarks import Landmarks, normalised_matrix, refactorized
 from .partial import partial_cholesky
 
 # In units of eps, for LAPACK's pivoted Cholesky and for the blocked one (MATH.md section 7).
@@ -95,61 +95,57 @@ def factorize(
     `copies` is how many arrays of that shape the caller will hold at once.
     """
     with remembering(kernel):
-        return _factorized(kernel, X, tol, max_rank, pivots, rng, memory_limit, copies)
+        n, diagonal = X.shape[0], kernel.diagonal(X)
+        unsure = not kernel.is_proven
+        eps = eps_of(diagonal)
+        limit = Resources(memory_limit).limit(diagonal)
+        fits = matrix_fits(kernel, diagonal, n, limit, copies)
+        every_pivot = max_rank is None or max_rank >= n
+        if fits and every_pivot and pivots == "greedy":
+            if is_cpu(diagonal):
+                return _stored(kernel, X, diagonal, tol, eps)
+            fit = _plain(kernel, X, diagonal, tol, eps)
+            if fit is not None:
+                return fit
+        if unsure:
+            some = evenly(n, SAMPLED_ROWS)
+            values = as_numpy(kernel.against(kernel.landmarks(X, some))(pts.take(X, some)))
+            eps = value_eps(values, eps)
+            own = as_numpy(diagonal).astype(np.float64)[some]
+            check_own_diagonal(kernel, own, values.diagonal())
+            check_zero_diagonal(kernel, diagonal, some, values)
+        check_diagonal(kernel, diagonal, eps)
+        lengths = self_lengths(kernel, diagonal)
+        part = partial_cholesky(
+            kernel,
+            X,
+            lengths,
+            initial=_relative(diagonal, lengths) if unsure else None,
+            tol=default_tol(eps, tol),
+            max_rank=max_rank,
+            pivots=pivots,
+            rng=rng,
+            capacity=MapBytes.partial_rank(n, limit, itemsize(diagonal), copies),
+        )
+        check_residuals(kernel, part, diagonal, eps)
+        part.F = _scaled(part.F, lengths)
+        factor, disagreement = refactorized(kernel, X, part, lengths, eps)
+        if np.array_equal(factor.indices, part.indices) and disagreement <= MOST_DISAGREEMENT:
+            if factor.rank:  # what the factor knows of its landmarks is more exact
+                part.F = put(part.F, part.indices, slice(None), factor.C)
+            factor.eps *= max(1.0, 2 * disagreement)
+            return Fit(factor, part.F, _absolute(part.residuals, lengths))
+        # Another order of the landmarks, or too much rounding: coordinates by the factor.
+        part.F = None
+        F = factor.coordinates(X)
+        residuals = _relative(diagonal, lengths) - _relative(row_norms(F, namespace(F)), lengths)
+        residuals[factor.indices] = 0.0
+        return Fit(factor, F, _absolute(residuals, lengths))
 
 
 def default_tol(eps: float, tol: float | None):
     """The tolerance of the blocked algorithm."""
     return PARTIAL_TOL * eps if tol is None else max(tol, 4 * eps)
-
-
-def _factorized(kernel, X, tol, max_rank, pivots, rng, memory_limit, copies):
-    n, diagonal = X.shape[0], kernel.diagonal(X)
-    unsure = not kernel.is_proven
-    eps = eps_of(diagonal)
-    limit = Resources(memory_limit).limit(diagonal)
-    fits = matrix_fits(kernel, diagonal, n, limit, copies)
-    every_pivot = max_rank is None or max_rank >= n
-    if fits and every_pivot and pivots == "greedy":
-        if is_cpu(diagonal):
-            return _stored(kernel, X, diagonal, tol, eps)
-        fit = _plain(kernel, X, diagonal, tol, eps)
-        if fit is not None:
-            return fit
-    if unsure:
-        some = evenly(n, SAMPLED_ROWS)
-        values = as_numpy(kernel.against(kernel.landmarks(X, some))(pts.take(X, some)))
-        eps = value_eps(values, eps)
-        own = as_numpy(diagonal).astype(np.float64)[some]
-        check_own_diagonal(kernel, own, values.diagonal())
-        check_zero_diagonal(kernel, diagonal, some, values)
-    check_diagonal(kernel, diagonal, eps)
-    lengths = self_lengths(kernel, diagonal)
-    part = partial_cholesky(
-        kernel,
-        X,
-        lengths,
-        initial=_relative(diagonal, lengths) if unsure else None,
-        tol=default_tol(eps, tol),
-        max_rank=max_rank,
-        pivots=pivots,
-        rng=rng,
-        capacity=MapBytes.partial_rank(n, limit, itemsize(diagonal), copies),
-    )
-    check_residuals(kernel, part, diagonal, eps)
-    part.F = _scaled(part.F, lengths)
-    factor, disagreement = refactorized(kernel, X, part, lengths, eps)
-    if np.array_equal(factor.indices, part.indices) and disagreement <= MOST_DISAGREEMENT:
-        if factor.rank:  # what the factor knows of its landmarks is more exact
-            part.F = put(part.F, part.indices, slice(None), factor.C)
-        factor.eps *= max(1.0, 2 * disagreement)
-        return Fit(factor, part.F, _absolute(part.residuals, lengths))
-    # Another order of the landmarks, or too much rounding on the way: coordinates by the factor.
-    part.F = None
-    F = factor.coordinates(X)
-    residuals = _relative(diagonal, lengths) - _relative(row_norms(F, namespace(F)), lengths)
-    residuals[factor.indices] = 0.0
-    return Fit(factor, F, _absolute(residuals, lengths))
 
 
 def matrix_fits(kernel: Kernel, like: Array, n: int, limit: float, copies: float = 2):
@@ -179,19 +175,6 @@ def _absolute(residuals, lengths):
     return np.maximum(residuals, 0) * as_numpy(lengths).astype(np.float64) ** 2
 
 
-def _normalised(K, lengths):
-    """K / (l l'), over K; a constant diagonal needs one pass, a diagonal of ones none."""
-    inverse = 1 / np.where(lengths > 0, lengths, 1)
-    if inverse.min() == inverse.max():
-        if inverse[0] != 1:
-            K *= inverse[0]
-            K *= inverse[0]
-    else:
-        K *= inverse[:, None]
-        K *= inverse[None, :]
-    return K
-
-
 def _scaled(F, lengths):
     """Normalised coordinates at their own lengths, over F; lengths of one need no pass."""
     if not bool(namespace(lengths).all(lengths == 1)):
@@ -212,7 +195,10 @@ def _stored(kernel, X, diagonal, tol, eps):
     lengths = as_numpy(self_lengths(kernel, diagonal))
     if unsure and lengths.max() == 0:
         lengths = np.full_like(lengths, size**0.5)
-    K = _normalised(K, lengths)
+    inverse = 1 / np.where(lengths > 0, lengths, 1)
+    if inverse.min() != 1 or inverse.max() != 1:  # a diagonal of ones needs no pass
+        K *= inverse[:, None]
+        K *= inverse[None, :]
     if not unsure:  # exactly, or rounding chooses the pivots
         np.fill_diagonal(K, np.where(lengths > 0, 1.0, 0.0))
     original = K.copy() if unsure else None
@@ -258,14 +244,10 @@ def _plain(kernel, X, diagonal, tol, eps):
     xp, lengths = namespace(diagonal), self_lengths(kernel, diagonal)
     if not bool(xp.all(diagonal > 0)) or (tol is not None and tol >= FULL_RANK * eps):
         return None
-    K = tiles.evaluate(kernel, X)
-    K /= lengths[:, None]
-    K /= lengths[None, :]
-    C = cholesky(K)
+    C = cholesky(normalised_matrix(kernel, None, X, lengths))
     if C is None or float(xp.min(xp.linalg.diagonal(C))) ** 2 <= FULL_RANK * eps:
         return None
-    C *= lengths[:, None]
-    return _of_full_rank(kernel, X, C, eps)
+    return _of_full_rank(kernel, X, _scaled(C, lengths), eps)
 
 
 def _of_full_rank(kernel, X, C, eps):

@@ -35,7 +35,7 @@ from ..engine import (
 )
 from ..rows import Spread
 from .certificate import Radii
-from .protocol import ClosedSpace, Panel
+from .protocol import ClosedSpace
 
 # Transforms are this much more accurate than the map.
 FINER = 1e-3
@@ -46,10 +46,7 @@ ROWS = 1 << 22
 class Fourier(ClosedSpace):
     """Cosines and sines on a grid of frequencies.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Bound to its data.
+    kernel : bound to its data
     columns : positions of the columns that the kernel looks at
     low, high : the box, one number per column of these; infinite where the kernel is periodic
     periods : P, one per column
@@ -137,7 +134,16 @@ class Fourier(ClosedSpace):
         columns = self._columns(as_numpy(X) if host else X)
         xp = namespace(columns[0])
         # Column by column, and stored so: steps over rows of two numbers take ten times as long.
-        found = [self._phase(xp.asarray(x, dtype=xp.float64), a, xp) for a, x in enumerate(columns)]
+        found = []
+        for a, x in enumerate(columns):
+            x, period = xp.asarray(x, dtype=xp.float64), float(self.periods[a])
+            self._check_inside(x, a, xp)
+            if np.isfinite(self.low[a]):
+                found.append((x - float(self.low[a] / 2 + self.high[a] / 2)) / period)
+            else:  # the remainder is exact; the quotient of a large x is not
+                period = xp.asarray(period, dtype=x.dtype, device=device(x))
+                t = xp.remainder(x, period) / period
+                found.append(t - xp.round(t))
         return xp.stack(found, axis=0).T
 
     def _columns(self, X):
@@ -153,15 +159,6 @@ class Fourier(ClosedSpace):
             inside &= (x >= low) & (x <= high)
         return inside
 
-    def _phase(self, x, a, xp):
-        self._check_inside(x, a, xp)
-        period = float(self.periods[a])
-        if np.isfinite(self.low[a]):
-            return (x - float(self.low[a] / 2 + self.high[a] / 2)) / period
-        # The remainder is exact; the quotient of a large x is not.
-        t = xp.remainder(x, xp.asarray(period, dtype=x.dtype, device=device(x))) / period
-        return t - xp.round(t)
-
     def _check_inside(self, x, a, xp):
         if not x.shape[0]:
             return
@@ -176,7 +173,7 @@ class Fourier(ClosedSpace):
             "box=[(low, high), ...]), or use basis='cholesky'."
         )
 
-    def panels(self, X: Array) -> Iterator[Panel]:
+    def panels(self, X: Array) -> Iterator[tuple[Any, slice]]:
         amplitudes, h = self.amplitudes, len(self.frequencies)
         turns = 2 * math.pi * self.frequencies.T
         for where in tiles.panel_slices(X, self.rank):
@@ -188,7 +185,7 @@ class Fourier(ClosedSpace):
             np.sin(angle, out=Phi[:, 1 + h :])
             Phi[:, 1 : 1 + h] *= amplitudes[1:]
             Phi[:, 1 + h :] *= amplitudes[1:]
-            yield Panel(on_device_of(Phi, self.empty), where)
+            yield on_device_of(Phi, self.empty), where
 
     def squared_norms(self, X: Array):
         self.phases(X)  # which refuses rows outside
@@ -324,60 +321,35 @@ class Fourier(ClosedSpace):
 
 @dataclass
 class FourierSums:
-    """Sums over rows with weights w and targets t; without them w = 1, and there is no t.
-
-    generator : g_k, k = -2m..2m
-    cross : sum_i w_i t_i exp(-2 pi i k . t_i), k = -m..m, one array per target
-    """
+    """Sums over rows with weights w and targets t; without them w = 1, and there is no t."""
 
     rows: int
     n: float  # sum w
-    generator: np.ndarray
+    generator: np.ndarray  # g_k, k = -2m..2m
+    # sum_i w_i t_i exp(-2 pi i k . t_i), k = -m..m, one array per target
     cross: np.ndarray | None = None
     target: Any = None  # sum w t
     squares: Any = None  # sum w t^2
 
     def __add__(self, other: "FourierSums") -> "FourierSums":
-        def added(a, b):
-            return None if a is None else a + b
-
-        return FourierSums(
-            self.rows + other.rows,
-            self.n + other.n,
-            self.generator + other.generator,
-            added(self.cross, other.cross),
-            added(self.target, other.target),
-            added(self.squares, other.squares),
-        )
-
-    # --- the sums that other methods know ---------------------------------------------------------
-
-    def first(self, space: Fourier) -> np.ndarray:
-        """Phi'w."""
-        return space.from_sums(_middle(self.generator, space.reach)[None])[:, 0]
-
-    def second(self, space: Fourier) -> np.ndarray:
-        """Phi'W Phi, written out."""
-        return space.pairs(self.generator)
+        pairs = zip(vars(self).values(), vars(other).values())
+        return FourierSums(*(None if a is None else a + b for a, b in pairs))
 
     def cross_of(self, space: Fourier) -> np.ndarray | None:
         """Phi'W T."""
         return None if self.cross is None else space.from_sums(self.cross)
 
     def spread(self, space: Fourier) -> Spread:
-        n, first = self.rows if self.n == self.rows else self.n, self.first(space)
+        """The sums that other methods know, from Phi'w and Phi'W Phi, written out."""
+        n = self.rows if self.n == self.rows else self.n
+        first = space.from_sums(_middle(self.generator, space.reach)[None])[:, 0]
         mean, cross = first / n, self.cross_of(space)
-        scatter = self.second(space) - np.outer(first, mean)
+        scatter = space.pairs(self.generator) - np.outer(first, mean)
         if cross is not None:
             cross = cross - np.outer(mean, self.target)
-        mean, scatter, cross, target = _moved((mean, scatter, cross, self.target), space)
-        largest = float(np.sum(space.amplitudes**2))
-        return Spread(n, mean, scatter, largest, cross, target, n * space.unseen)
-
-
-def _moved(parts, space):
-    """Sums where the coordinates are."""
-    return [None if part is None else on_device_of(part, space.example) for part in parts]
+        largest, parts = float(np.sum(space.amplitudes**2)), (mean, scatter, cross, self.target)
+        on_device = [None if part is None else on_device_of(part, space.example) for part in parts]
+        return Spread(n, *on_device[:2], largest, *on_device[2:], n * space.unseen)
 
 
 def _middle(F, m):

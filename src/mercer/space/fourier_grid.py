@@ -4,19 +4,13 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from ..engine import (
-    MemoryLimitError,
-    coordinates_bytes,
-    current,
-    namespace,
-    readable,
-    rows_of,
-)
+from ..engine import MemoryLimitError, coordinates_bytes, current, namespace, readable, rows_of
 from ..kernels import Kernel, TooManyModesError
 from .fourier import Fourier
 
@@ -197,13 +191,13 @@ def _too_many(kernel, form, width, tol, max_rank, reason):
     most = room(int(np.sum(width > 0))) if max_rank is None else max_rank
     advice = []
     # From cheap to dear, as long as it fits.
-    looser = _last(lambda t: _count(form, width, t), [t for t in LOOSER if t > tol], most)
-    if looser is not None:
-        advice.append(f"tol={looser:.0e}")
+    looser = [*takewhile(lambda t: _count(form, width, t) <= most, LOOSER[tol < LOOSER])]
+    if looser:
+        advice.append(f"tol={looser[-1]:.0e}")
     # A kernel on a box that is shorter by a factor is one whose length is longer by it.
-    longer = _last(lambda c: _count(form, width / c, tol), LONGER, most)
-    if longer is not None:
-        advice.append(f"length scales {longer:.0f} times as long")
+    longer = [*takewhile(lambda c: _count(form, width / c, tol) <= most, LONGER)]
+    if longer:
+        advice.append(f"length scales {longer[-1]:.0f} times as long")
     hint = f"{' or '.join(advice)} would fit" if advice else "use a smoother kernel"
     allowed = f"memory_limit={readable(current().limit())} has room for about {most:.1e}"
     if max_rank is not None:
@@ -212,16 +206,6 @@ def _too_many(kernel, form, width, tol, max_rank, reason):
         f"basis='fourier' with tol={tol:g} needs {reason} for {kernel!r} on a box of extent "
         f"{np.array2string(width, precision=3)}; {allowed}. Here {hint}, or basis='cholesky'."
     )
-
-
-def _last(count, values, most):
-    """The last of the values, in their order, up to which the count fits."""
-    found = None
-    for value in values:
-        if count(value) > most:
-            break
-        found = float(value)
-    return found
 
 
 def _count(form, width, tol):
@@ -237,30 +221,19 @@ def _count(form, width, tol):
 
 @dataclass(frozen=True)
 class FourierPlan:
-    """A map of a kernel on the box of some rows, and what a fit with it takes.
-
-    tol : of the map, relative to k(x, x)
-    aim : the residual that this should give, relative to the targets
-    frequencies : in all columns together
-    bytes, seconds : predicted; seconds of one core
-    """
+    """A map of a kernel on the box of some rows, and what a fit with it takes."""
 
     kernel: Kernel
     extent: Extent
-    tol: float
-    aim: float
-    frequencies: float
-    bytes: int
+    tol: float  # of the map, relative to k(x, x)
+    aim: float  # the residual that this should give, relative to the targets
+    frequencies: float  # in all columns together
+    bytes: int  # predicted, as the seconds of one core are
     seconds: float
 
     @classmethod
     def of(
-        cls,
-        kernel: Kernel,
-        rows: Any,
-        n_targets: int,
-        alpha: float,
-        aim: float,
+        cls, kernel: Kernel, rows: Any, n_targets: int, alpha: float, aim: float
     ) -> "FourierPlan | None":
         """The largest tolerance with which residuals should be `aim` times the targets.
 

@@ -5,7 +5,7 @@ and continue the factorisation on these alone. Residuals only fall as landmarks 
 pass certifies every row, with memory for a panel, the factor and the kept rows.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,15 +25,20 @@ from ..engine import (
 )
 from ..kernels import Kernel
 from ..kernels import points as pts
-from ..rows import LargestResidual, Rows, gather, stacked
-from .cholesky import default_tol, self_lengths
+from ..rows import HeldRows, LargestResidual, Rows, gather, stacked
+from .choice import MapOptions, basis_for, matrix_rows, refute_by_sample
+from .cholesky import default_tol, factorize, matrix_fits, self_lengths
 from .landmarks import Landmarks, is_stable, normalised_matrix, pivoted, refactorized
+from .own_features import OwnFeatures
 from .partial import partial_cholesky
 
 # Arrays of coordinates of the drawn rows: those that are known, normalised, and with more columns.
 GROWING = 3
 # Rows that are drawn in any case.
 FEWEST = 1000
+# Rows whose ranks tell how the rank grows, and how much of the prediction is certain enough to
+# refuse by: ranks grow more slowly with more rows, never faster.
+PROBED, CERTAIN = (1000, 2000), 0.5
 
 
 @dataclass(frozen=True)
@@ -51,16 +56,38 @@ class Unexplained:
         return above, LargestResidual(*(float(v[~above].max(initial=0.0)) for v in (share, rho2)))
 
 
-def sample_factor(kernel: Kernel, sample: Any, tol: float | None, max_rank: int | None):
-    """Landmarks among the sample, and their factor."""
+def sampled_space(kernel: Kernel, points: Array, options: MapOptions):
+    """Landmarks of a sample where the coordinates of all points would not fit; else None."""
+    n = points.shape[0]
+    if n <= 2 * gather.SAMPLE or options.needs_all_rows(kernel) or not kernel.layout.on_data:
+        return None
+    if basis_for(kernel, points, options) == "closed":
+        return None
+    like, limit = tiles.allocate(points, (1, 1)), current().limit(points)
+    most = MapBytes.partial_rank(n, limit, itemsize(like), options.copies)
+    whole = matrix_fits(kernel, like, n, limit, options.copies)
+    if whole or min(n, options.max_rank or n) <= most:
+        return None
+    sample = HeldRows(points).sample(gather.SAMPLE, current().rng())
+    refute_by_sample(kernel, sample.points)
+    space = space_of_sample(kernel, sample, options)
+    # All rows have a somewhat larger rank than the sample.
+    return None if 1.5 * space.rank <= most else space
+
+
+def space_of_sample(kernel: Kernel, sample: Any, options: MapOptions):
+    """Landmarks among the sample, and their factor; or the kernel's own features."""
+    if basis_for(kernel, sample.points, options) == "closed":
+        return OwnFeatures(kernel, sample.points)
+    sample = _sample_that_fits(kernel, sample, options)
     points = sample.points
     lengths, limit = self_lengths(kernel, kernel.diagonal(points)), current().limit(points)
     part = partial_cholesky(
         kernel,
         points,
         lengths,
-        tol=default_tol(eps_of(points), tol),
-        max_rank=max_rank,
+        tol=default_tol(eps_of(points), options.tol),
+        max_rank=options.max_rank,
         capacity=MapBytes.streamed_rank(points.shape[0], limit, itemsize(lengths)),
         sampled=True,
     )
@@ -68,6 +95,41 @@ def sample_factor(kernel: Kernel, sample: Any, tol: float | None, max_rank: int 
     factor, _ = refactorized(kernel, points, part, lengths)
     factor.indices = sample.positions[part.indices]
     return factor
+
+
+def _sample_that_fits(kernel, sample, options):
+    """The sample, or a part of it: the coordinates of its rows must fit beside the landmarks.
+
+    Where no part is small enough, that is said before minutes are spent. The ranks of two small
+    parts tell how the rank grows with the rows.
+    """
+    points, n = sample.points, sample.points.shape[0]
+    limit, size = current().limit(points), itemsize(tiles.allocate(points, (1, 1)))
+    most = n if options.max_rank is None else min(n, options.max_rank)
+    probed = [min(m, matrix_rows(limit) * m // PROBED[-1]) for m in PROBED]
+    if most <= MapBytes.streamed_rank(n, limit, size) or n <= probed[-1]:
+        return sample
+    tol, order = default_tol(eps_of(points), options.tol), current().rng().permutation(n)
+    ranks = [factorize(kernel, pts.take(points, order[:m]), tol=tol).factor.rank for m in probed]
+    few, many = (max(rank, 1) for rank in ranks)
+    growth = np.log(many / few) / np.log(probed[1] / probed[0])
+    predicted = min(n, int(many * (n / probed[1]) ** growth))
+    rank = min(most, max(many, int(CERTAIN * predicted)))
+    for rows in (n, n // 2, n // 4, n // 8):
+        fits = MapBytes.streamed_rank(rows, limit, size)
+        if min(most, predicted) <= min(fits, rows // 2):
+            break
+    if rank <= fits:
+        some = np.sort(order[:rows])
+        return replace(sample, points=pts.take(points, some), positions=sample.positions[some])
+    needed = MapBytes.streamed(rank, rows, 0, size)
+    raise MemoryLimitError(
+        f"tol={tol:.3g} needs about {predicted} landmarks for a sample of {n} rows ({few} for "
+        f"{probed[0]} rows, {many} for {probed[1]}) and more for all rows: at least "
+        f"{readable(needed)}; memory_limit allows {readable(limit)}. What fits: max_rank={fits}, "
+        "or a larger tol; else a larger memory_limit. KernelRidge(form='iterative') needs no such "
+        "map."
+    )
 
 
 def certify_and_grow(space: Any, rows: Rows, tol: float | None, max_rank: int | None):
@@ -83,7 +145,12 @@ def certify_and_grow(space: Any, rows: Rows, tol: float | None, max_rank: int | 
     most = MapBytes.streamed_rank(FEWEST, limit, size, GROWING)
     while kept.count:
         if space.rank >= most:
-            raise MemoryLimitError(_too_many(space.rank, kept.count, tol, limit))
+            raise MemoryLimitError(
+                f"{space.rank} landmarks leave {kept.count} rows with a relative residual above "
+                f"tol={tol:.3g}, and memory_limit={readable(limit)} has no room for more. What "
+                f"fits: max_rank={space.rank}, a larger tol, or float32 data; else a larger "
+                "memory_limit. KernelRidge(form='iterative') needs no such map."
+            )
         # A sixth of the memory is for coordinates of the drawn rows: the fewer, the more landmarks.
         per_row = coordinates_bytes(18, 2 * max(space.rank, 1), size=size)
         drawn = min(gather.SAMPLE, max(FEWEST, int(limit / per_row)))
@@ -102,15 +169,6 @@ def certify_and_grow(space: Any, rows: Rows, tol: float | None, max_rank: int | 
     return space, worst
 
 
-def _too_many(rank, count, tol, limit):
-    return (
-        f"{rank} landmarks leave {count} rows with a relative residual above tol={tol:.3g}, and "
-        f"memory_limit={readable(limit)} has no room for more. What fits: max_rank={rank}, a "
-        "larger tol, or float32 data; else a larger memory_limit. KernelRidge(form='iterative') "
-        "needs no such map."
-    )
-
-
 def _relative_residuals(factor: Any, X: Array):
     """rho^2 and rho^2 / k(x, x) for every row, on the host."""
     diagonal = as_numpy(factor.kernel.diagonal(X)).astype(np.float64)
@@ -126,9 +184,9 @@ def grown(factor: Any, X: Array, positions: Array, tol: float | None, max_rank: 
     order where the old ones followed by the new ones would amplify rounding.
     """
     larger, worst = _with_landmarks(factor, X, positions, tol, max_rank, None)
-    if larger is factor or factor.rank == 0 or is_stable(larger.normalised()):
-        return larger, worst
     lengths = larger.lengths()
+    if larger is factor or factor.rank == 0 or is_stable(larger.C / lengths[:, None]):
+        return larger, worst
     order, C = pivoted(normalised_matrix(larger.kernel, larger.S, larger.S, lengths))
     lengths = pts.take(lengths, order)
     reordered = Landmarks(
@@ -167,14 +225,7 @@ def _with_landmarks(factor, X, positions, tol, max_rank, capacity):
         share = np.maximum(1 - as_numpy(xp.sum(start * start, axis=1)).astype(np.float64), 0)
         return factor, (float(share.max()), float((share * as_numpy(diagonal)).max()))
     part = partial_cholesky(
-        kernel,
-        X,
-        lengths,
-        tol=tol,
-        max_rank=room,
-        start=start,
-        capacity=capacity,
-        sampled=True,
+        kernel, X, lengths, tol=tol, max_rank=room, start=start, capacity=capacity, sampled=True
     )
     chosen, left = part.indices, (part.residuals, part.residuals * as_numpy(diagonal))
     worst = tuple(float(max(residuals.max(), 0)) for residuals in left)

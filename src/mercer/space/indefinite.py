@@ -156,24 +156,19 @@ def check_residuals(kernel: Kernel, part: Any, diagonal: Array, eps: float):
     small = value >= -1e3 * max(1, part.F.shape[1]) ** 0.5 * eps
     if small or value * max(d[worst], eps * d.max()) >= -_noise_floor(n, eps) * d.max():
         return
-    raise NotPSDError(
-        f"{kernel!r} is not positive semi-definite on this data: point {worst} has a relative "
-        f"residual of {value:.4g} after {part.F.shape[1]} landmarks (only the landmarks' columns "
-        "were tested).",
-        witness=_residual_witness(part, worst, d),
-        remedy=HINT,
-    )
-
-
-def _residual_witness(part, worst, d):
-    """a = (-C^-T phi, 1) on landmarks and the point, scaled back: a'Ka is its residual."""
-    F = as_numpy(part.F).astype(float)
+    # a = (-C^-T phi, 1) on landmarks and the point, scaled back: a'Ka is its residual.
+    F, a = as_numpy(part.F).astype(float), np.zeros(n)
     C = np.tril(F[part.indices])
-    a = np.zeros(len(F))
     a[part.indices] = -scipy.linalg.solve_triangular(C, F[worst], lower=True, trans=1)
     a[worst] += 1.0
     a /= np.sqrt(np.maximum(d, np.finfo(float).eps * d.max()))
-    return a / np.linalg.norm(a)
+    raise NotPSDError(
+        f"{kernel!r} is not positive semi-definite on this data: point {worst} has a relative "
+        f"residual of {value:.4g} after {F.shape[1]} landmarks (only the landmarks' columns were "
+        "tested).",
+        witness=a / np.linalg.norm(a),
+        remedy=HINT,
+    )
 
 
 def corrected(K: Array, how: str):

@@ -30,16 +30,13 @@ from ..engine import (
 from ..kernels import points as pts
 from .certificate import Radii, landmark_rows, radii_of_one, refute_by_residuals
 from .partial import largest_first
-from .protocol import Panel, Space
+from .protocol import Space
 
 
 class Landmarks(Space):
     """Landmarks and the triangular factor of their kernel matrix.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Bound to its data.
+    kernel : bound to its data
     S : landmarks, in the form that ``kernel.against`` takes
     C : r x r lower triangular, C C' = k(S, S)
     indices : positions of the landmarks among the training points
@@ -65,10 +62,10 @@ class Landmarks(Space):
     def example(self) -> Any:
         return self.C
 
-    def panels(self, X: Array) -> Iterator[Panel]:
+    def panels(self, X: Array) -> Iterator[tuple[Any, slice]]:
         n, r = X.shape[0], self.rank
         if r == 0:
-            yield Panel(tiles.allocate(self.C, (n, 0)), slice(0, n))
+            yield tiles.allocate(self.C, (n, 0)), slice(0, n)
             return
         tile = self.kernel.against(self.S)
         for where in tiles.panel_slices(X, r):
@@ -79,7 +76,7 @@ class Landmarks(Space):
                 panel[c:d, :] = tile(rows_of(rows, c, d))
 
             tiles.run_tasks(fill, tiles.row_blocks(rows, r), self.kernel, X)
-            yield Panel(self.solve(panel), where)
+            yield self.solve(panel), where
 
     def solve(self, panel: Any):
         """C^-1 applied to every row of kernel values, over the panel where the backend can."""
@@ -104,8 +101,7 @@ class Landmarks(Space):
         rho2 = on_device_of(diagonal, self.C) + 0
         tau = length + 0
 
-        for panel in self.panels(X):
-            Phi, where = panel.coordinates, panel.where
+        for Phi, where in self.panels(X):
             rho2[where] = rho2[where] - row_norms(Phi, xp)
             tau[where] = tau[where] + xp.abs(self.weights(Phi.T).T) @ lengths
         if not self.kernel.is_proven:
@@ -155,10 +151,6 @@ class Landmarks(Space):
         """sqrt k(s, s) of the landmarks."""
         xp = namespace(self.C)
         return xp.sqrt(row_norms(self.C, xp))
-
-    def normalised(self):
-        """C with the landmarks scaled to k(s, s) = 1."""
-        return self.C / self.lengths()[:, None]
 
     def grown(self, S: Array, rows: Array, indices: Array):
         """The factor with more landmarks: `rows` are their coordinates, last r' columns new."""
@@ -226,25 +218,23 @@ def refactorized(kernel: Any, X: Any, part: Any, lengths: Any, eps: Any = None):
     if len(indices) == 0:
         return Landmarks(kernel, kernel.landmarks(X, indices), part.F[:0, :], indices, eps), 0.0
     with one_blas_thread(if_small=len(indices)):
-        return _refactorized(kernel, X, part, lengths, eps)
-
-
-def _refactorized(kernel, X, part, lengths, eps):
-    xp, indices = namespace(lengths), part.indices
-    S, l = kernel.landmarks(X, indices), pts.take(lengths, indices)
-    K = normalised_matrix(kernel, S, pts.take(X, indices), l)
-    C = cholesky(K)
-    if C is None and part.ordered:
-        # Singular to rounding: the factor that chose the pivots is what there is.
-        C = xp.tril(pts.take(part.F, indices) / l[:, None])
-    if C is None or not (part.ordered or is_stable(C)):
-        order, C = pivoted(K)
-        indices, l = indices[order], pts.take(l, order)
-        return Landmarks(kernel, kernel.landmarks(X, indices), C * l[:, None], indices, eps), 0.0
-    factor = Landmarks(kernel, S, C * l[:, None], indices, eps)
-    if part.ordered:
-        return factor, 0.0
-    return factor, _disagreement(part.F, indices, l, C, K) / (8 * factor.roundoff())
+        xp = namespace(lengths)
+        S, l = kernel.landmarks(X, indices), pts.take(lengths, indices)
+        K = normalised_matrix(kernel, S, pts.take(X, indices), l)
+        C = cholesky(K)
+        if C is None and part.ordered:
+            # Singular to rounding: the factor that chose the pivots is what there is.
+            C = xp.tril(pts.take(part.F, indices) / l[:, None])
+        if C is None or not (part.ordered or is_stable(C)):
+            order, C = pivoted(K)
+            indices, l = indices[order], pts.take(l, order)
+            return Landmarks(
+                kernel, kernel.landmarks(X, indices), C * l[:, None], indices, eps
+            ), 0.0
+        factor = Landmarks(kernel, S, C * l[:, None], indices, eps)
+        if part.ordered:
+            return factor, 0.0
+        return factor, _disagreement(part.F, indices, l, C, K) / (8 * factor.roundoff())
 
 
 def _disagreement(F, indices, lengths, C, K):

@@ -76,17 +76,9 @@ def features(kernel: Any, X: Any):
 
 
 class SparseFeatures(OwnFeatures):
-    """The kernel's own sparse coordinates, in the columns that the training data have.
+    """The kernel's own sparse coordinates, in the columns that the training data have."""
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Bound to its data.
-    X : training points
-    F : their features, a sparse matrix
-    """
-
-    def __init__(self, kernel, X, F):
+    def __init__(self, kernel, X, F):  # F: features of the training points X, a sparse matrix
         self.kernel = kernel
         self.point = rows_of(X, 0, 1)
         self.columns = hashing.distinct_keys(F.indices)

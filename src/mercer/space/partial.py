@@ -13,7 +13,6 @@ import numpy as np
 import scipy.linalg
 
 from ..engine import (
-    Array,
     MemoryLimitError,
     as_numpy,
     coordinates_bytes,
@@ -53,10 +52,11 @@ class Greedy:
     """The largest residuals first: the smallest worst residual."""
 
     ordered = True
-    least_share = 0.0
+    least_share, share = 0.0, SHARE
 
     def __init__(self, rng):
         self.rng = rng
+        self.order = np.empty(0, dtype=int)  # of uniform pivots
 
     def propose(self, d: Any, weights: Any, rank: Any, wanted: Any):
         largest = int(d.argmax())
@@ -67,8 +67,7 @@ class Greedy:
         return np.unique(np.append(spread, largest))
 
     def accept(self, G: Any, floor: Any, most: Any):
-        threshold = max(SHARE * float(G.diagonal().max()), floor)
-        return largest_first(G, threshold, most)
+        return largest_first(G, max(self.share * float(G.diagonal().max()), floor), most)
 
 
 class Random(Greedy):
@@ -97,7 +96,7 @@ class Random(Greedy):
         return drawn[order], L
 
 
-class Uniform:
+class Uniform(Greedy):
     """Every point alike: what most libraries do, kept for comparison.
 
     Points are visited in a random order. Those that were refused, being nearly explained while
@@ -105,11 +104,7 @@ class Uniform:
     """
 
     ordered = False
-    least_share = LEAST_SHARE
-
-    def __init__(self, rng):
-        self.rng = rng
-        self.order = np.empty(0, dtype=int)
+    least_share, share = LEAST_SHARE, 0.0
 
     def propose(self, d: Any, weights: Any, rank: Any, wanted: Any):
         self.order = self.order[d[self.order] > 0]
@@ -118,9 +113,6 @@ class Uniform:
         count = max(1, min(4 * BLOCK, wanted - rank))
         chosen, self.order = self.order[:count], self.order[count:]
         return chosen
-
-    def accept(self, G: Array, floor: float, most: int):
-        return largest_first(G, floor, most)
 
 
 def rule(name: str, rng: Any):
@@ -192,8 +184,6 @@ def partial_cholesky(
 ):
     """Choose landmarks among X until every relative residual is at most tol.
 
-    Parameters
-    ----------
     lengths : sqrt k(x, x), zero for points at the origin of feature space
     start : n x r0 normalised coordinates to go on from
     initial : k(x, x) / lengths^2, where that is not 1 for every point away from the origin
@@ -226,8 +216,11 @@ def partial_cholesky(
             # What is explained is not a candidate, however large its own scale.
             left = np.where(residuals > floor, residuals, 0.0)
             proposed = choose.propose(left, weights, r - first, wanted - first)
-            if kernel.one_call_per_value:
-                proposed = _one_of(proposed, left, pivots)
+            if kernel.one_call_per_value and pivots != "uniform":
+                # One at a time where values are dear: what a block compares and rejects is wasted.
+                # (Uniform pivots are not compared, and nearly all are accepted.)
+                one = left[proposed].argmax() if pivots == "greedy" else 0
+                proposed = proposed[[one]]
             if len(proposed) == 0:
                 break
             P = pts.take(F[:, :r], proposed)
@@ -250,16 +243,6 @@ def partial_cholesky(
             progress.set_postfix(rank=r, residual=f"{residuals.max():.1e}")
             progress.update(len(chosen))
     return Partial(F[:, :r], np.array(taken, dtype=int), residuals, choose.ordered)
-
-
-def _one_of(proposed, left, pivots):
-    """One pivot at a time where values are dear: what a block compares and rejects is wasted.
-
-    Uniform pivots stay together: they are not compared, and nearly all are accepted.
-    """
-    if pivots == "greedy":
-        return proposed[[left[proposed].argmax()]]
-    return proposed[:1] if pivots == "random" else proposed
 
 
 def _too_large(n, r, residual, tol, F, sampled):

@@ -7,21 +7,12 @@ FeatureMap adds a rotation and a mean to one.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import scipy.sparse
 
 from ..engine import Array, TravelsAsNumPy, namespace, row_norms, rows_of, tiles
 from .certificate import Radii, radii_of_one
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Coordinates of consecutive rows, and which rows these are."""
-
-    coordinates: Any
-    where: slice
 
 
 class Space(TravelsAsNumPy, ABC):
@@ -48,27 +39,27 @@ class Space(TravelsAsNumPy, ABC):
     def dtype(self) -> Any:
         return self.example.dtype
 
-    def panels(self, X: Array) -> Iterator[Panel]:
-        """Coordinates of all rows, panel after panel, in O(panel) memory; always dense.
+    def panels(self, X: Array) -> Iterator[tuple[Any, slice]]:
+        """(coordinates, which rows these are), panel after panel, in O(panel) memory; always dense.
 
         A space defines this or `coordinates`.
         """
         for where in tiles.panel_slices(X, self.rank):
             Phi = self.coordinates(rows_of(X, where.start, where.stop))
-            yield Panel(Phi.toarray() if scipy.sparse.issparse(Phi) else Phi, where)
+            yield Phi.toarray() if scipy.sparse.issparse(Phi) else Phi, where
 
     def coordinates(self, X: Array) -> Any:
         """phi(x) for every row: n x rank."""
         Phi = tiles.allocate(self.example, (X.shape[0], self.rank))
-        for panel in self.panels(X):
-            Phi[panel.where, :] = panel.coordinates
+        for panel, where in self.panels(X):
+            Phi[where, :] = panel
         return Phi
 
     def squared_norms(self, X: Array) -> Any:
         """|phi(x)|^2 for every row, without storing coordinates."""
         norms = tiles.allocate(self.example, (X.shape[0],))
-        for panel in self.panels(X):
-            norms[panel.where] = row_norms(panel.coordinates, namespace(self.example))
+        for Phi, where in self.panels(X):
+            norms[where] = row_norms(Phi, namespace(self.example))
         return norms
 
     @abstractmethod

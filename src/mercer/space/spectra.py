@@ -1,17 +1,49 @@
-"""Eigenpairs by dense solvers, and other bases of the same space: rotations of the coordinates."""
+"""Eigenpairs of the centred kernel matrix H K H, all of them or the leading ones; and other bases
+of the same space: rotations of the coordinates.
+
+The leading pairs are found by block Lanczos with full reorthogonalisation. The basis is multiplied
+by K a block at a time, and the projected matrix gives Ritz pairs whose residuals are known without
+another product. K is stored where it fits the memory, and evaluated tile by tile where it does not.
+"""
+
+import numbers
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy.linalg
 from scipy.linalg import eigh_tridiagonal, get_lapack_funcs
 
 from ..engine import (
     Array,
+    MatrixProduct,
+    MemoryLimitError,
+    as_numpy,
+    coordinates_bytes,
+    current,
     device,
     eigh,
+    eps_of,
     is_cpu,
     is_numpy,
+    itemsize,
+    largest_power,
+    matrix_bytes,
     namespace,
+    on_device_of,
     positive_part,
+    readable,
+    tiles,
 )
+from ..kernels import Kernel
+
+# Measured on MNIST, 50 pairs (make bench, rows "pca_5000" and "pca_10000"): wider blocks make fewer
+# passes over K but larger bases; checking earlier only costs small eigenproblems.
+BLOCK = 16
+# Vectors of the basis that there must be room for.
+LEAST_BASIS = 40 * BLOCK
+# The first Ritz check, in multiples of the number of wanted pairs.
+FIRST_CHECK = 3.0
 
 
 def eigen_rotation(F: Array):
@@ -89,3 +121,266 @@ def signs(scores: Array):
     rows = xp.arange(scores.shape[0], device=device(scores))[:, None]
     picked = xp.sum(xp.where(rows == first[None, :], scores, xp.zeros_like(scores)), axis=0)
     return xp.where(picked < 0, -xp.ones_like(picked), xp.ones_like(picked))
+
+
+# --- eigenpairs of H K H --------------------------------------------------------------------------
+
+
+@dataclass
+class Eigenpairs:
+    """Eigenvalues (largest first), orthonormal vectors, and |A v - value v| for each."""
+
+    values: Any
+    vectors: Any
+    residuals: Any
+    row_means: Any = None  # K1/n, which the scores of new points need: MATH.md section 3
+
+    @classmethod
+    def leading(
+        cls,
+        kernel: Kernel,
+        X: Array,
+        k: int,
+        *,
+        center: bool = True,
+        tol: float | None = 1e-7,
+        random_state: Any = None,
+    ) -> "Eigenpairs":
+        """The k largest eigenvalues of H K H (of K with center=False) and their vectors.
+
+        tol : largest residual norm, relative to the largest eigenvalue. An eigenvalue's error is of
+            the order of its residual squared over the gap.
+        """
+        product = _product(kernel, X)
+        n, like = X.shape[0], tiles.allocate(X, (1, 1))
+        k = min(k, n)
+        # One product serves two: row means of K, and a start that has seen K once.
+        seen = product(_start(n, k, like, random_state, last=1.0))
+        pairs = krylov(product, n, k, like, center=center, tol=tol, start=seen[:-1, :])
+        pairs.row_means = seen[-1, :] / n
+        return pairs
+
+    @classmethod
+    def dense(cls, kernel: Kernel, X: Array, k: int | None = None) -> "Eigenpairs":
+        """Eigenpairs of H K H by a dense solver, largest first: all, or the k leading ones."""
+        K = tiles.evaluate(kernel, X)
+        xp, n = namespace(K), K.shape[0]
+        # Rounding is relative to the kernel's values; centring leaves less of these than of that.
+        size = 0.0 if kernel.symmetric else float(xp.max(xp.abs(K)))
+        row_means = xp.mean(K, axis=1)
+        K -= xp.mean(K, axis=0)[None, :]
+        K -= xp.mean(K, axis=1)[:, None]
+        # Centring hides some asymmetry (of rows plus columns); what is left must be rounding.
+        worst = 0.0 if kernel.symmetric else float(xp.max(xp.abs(K - K.T)))
+        if worst > 1e4 * eps_of(K) * size:
+            raise ValueError(
+                f"{kernel!r} is not symmetric: centred k(x, z) and k(z, x) differ by {worst:.3g} "
+                f"(the largest value is {size:.3g}). Use (K + K.T) / 2 if that is what you mean."
+            )
+        if isinstance(k, numbers.Integral) and k < n / 2 and is_numpy(K):
+            values, U = scipy.linalg.eigh(K, subset_by_index=(n - k, n - 1), check_finite=False)
+            values, U = values[::-1], U[:, ::-1]
+        else:
+            values, U = eigh(K)
+        return cls(values, U, None, row_means)
+
+
+def _start(n, k, like, random_state, last=None):
+    """Random rows to begin with, as many as a block has, and a constant one where asked."""
+    rng = np.random.default_rng(random_state if random_state is not None else 0)
+    rows = rng.standard_normal((min(n, max(BLOCK, min(64, k // 4))), n))
+    return on_device_of(rows if last is None else np.vstack([rows, np.full((1, n), last)]), like)
+
+
+def _product(kernel, X):
+    """V -> V K for rows V, with K stored or evaluated."""
+    n, size = X.shape[0], itemsize(tiles.allocate(X, (1, 1)))
+    limit = current().limit(X)
+    if matrix_bytes(n, size=size) <= limit:
+        K = tiles.evaluate(kernel, X)
+        return lambda V: V @ K  # a few rows on the left: BLAS then reads K once, K V' takes 1.5 x
+    needed = coordinates_bytes(n, LEAST_BASIS, size=size)
+    if needed > limit:
+        raise MemoryLimitError(
+            f"a basis of {LEAST_BASIS} vectors for {n} points takes {readable(needed)}, more than "
+            f"memory_limit ({readable(limit)}). Use KernelMap(kernel, max_rank=...) as the kernel, "
+            "or a larger memory_limit."
+        )
+    if is_numpy(X) and X.dtype == np.float64:
+        product = MatrixProduct.of(kernel, X)  # half of the tiles serve both halves
+        return lambda V: product(V.T).T
+    if not is_cpu(X):  # fused on a GPU where the kernel has a form, in the data's precision
+        made = MatrixProduct.of if "64" in str(X.dtype) else MatrixProduct.quick
+        fused = made(kernel, X)
+        if fused is not None:
+            return lambda V: namespace(V).astype(fused(V.T).T, V.dtype, copy=False)
+    S = kernel.landmarks(X)
+    return lambda V: tiles.multiply(kernel, X, S, V.T).T
+
+
+def krylov(
+    product: Any,
+    n: Any,
+    k: int,
+    like: Any,
+    *,
+    center: Any = True,
+    tol: Any = 1e-7,
+    start: Array | None = None,
+):
+    """Leading eigenpairs of a symmetric matrix A, centred on both sides; `product` is V -> V A.
+
+    Vectors are rows throughout: products with the basis then run along the memory.
+
+    A block of b random vectors finds at most b copies of an eigenvalue. Where b or more of the
+    values found are equal, a fresh random block joins the basis, for as many steps as the others
+    took: until nothing above the smallest wanted value is new.
+    """
+    xp = namespace(like)
+    k = min(k, n)
+    most = min(n, max(20 * k, 400))
+    block = _start(n, k, like, None) if start is None else start / largest_power(start)
+    width = block.shape[0]
+    basis = tiles.allocate(like, (most + width, n))
+    T = np.zeros((most + width, most + width))
+    check, m = max(int(FIRST_CHECK * k), 4 * width), 0
+    block, _ = _orthonormal(_centred(block, center), basis[:0, :], center)
+    image = product(block)
+    unit = largest_power(image)  # of A: squares of its images must neither vanish nor overflow
+    size = 0.0  # of A in this unit, as seen so far
+    before = None  # of the last check: dimension and largest residual
+    known, steps, fresh_blocks = None, 0, 0  # values at the last fresh block, and steps since then
+    with tiles.progress_bar("eigenpairs") as progress:
+        while True:
+            b = block.shape[0]
+            basis, T = _with_room(basis, T, m, m + b)
+            basis[m : m + b, :] = block
+            image = _centred((image if m == 0 else product(block)) / unit, center)
+            m += b
+            Q = basis[:m, :]
+            coefficients = image @ Q.T
+            T[m - b : m, :m] = _host(coefficients)
+            T[:m, m - b : m] = T[m - b : m, :m].T
+            rest = image - coefficients @ Q
+            last = b
+            size = max(size, float(xp.sum(image * image)) / max(b, 1))
+            # Where the space is invariant the rest is the rounding of this product, no direction.
+            noise = 16 * eps_of(image) * (m * size) ** 0.5
+            block, gram = _orthonormal(rest, Q, center, noise, size**0.5)
+            if not block.shape[0] and m < k:  # the rank is less than k: any other directions
+                block = _fresh(n, k, like, m, Q, center)
+            exhausted = block.shape[0] == 0 or m >= most
+            steps += 1
+            progress.update(b)
+            if m < check and not exhausted:
+                continue
+            values, S = np.linalg.eigh(T[:m, :m])
+            values, S = values[::-1][:k], S[:, ::-1][:, :k]
+            tail = S[m - last : m]
+            residuals = np.sqrt(np.maximum(np.einsum("ij,ik,kj->j", tail, gram, tail), 0))
+            worst, wanted = residuals.max(initial=0.0), tol * np.abs(values[:1]).sum()
+            if worst > wanted and not exhausted:
+                check, before = _next_check(m, worst, wanted, before, width), (m, worst)
+                continue
+            unchanged = known is not None and np.all(np.abs(values - known) <= wanted)
+            if unchanged or not _may_hide_copies(values, width + fresh_blocks * width, wanted):
+                break
+            if 2 * m >= n:  # as much work as all eigenvalues, which lose none
+                return _all(product, n, k, like, center)
+            fresh = _fresh(n, k, like, m + 1, xp.concat([Q, block], axis=0), center)
+            if not fresh.shape[0]:  # the basis is the whole space
+                break
+            # More steps than the blocks before took: from a random start they found what there was.
+            block = xp.concat([block, fresh], axis=0)
+            check = m + (steps + 1) * block.shape[0]
+            most = min(n, check + 2 * block.shape[0])
+            known, steps, fresh_blocks, before = values, 0, fresh_blocks + 1, None
+    vectors = Q.T @ on_device_of(np.ascontiguousarray(S), like)
+    values, residuals = (on_device_of(unit * v, like) for v in (values, residuals))
+    return Eigenpairs(values, vectors, residuals)
+
+
+def _all(product, n, k, like, center):
+    """The same from all eigenvalues, by a dense solver."""
+    A = _host(_centred(product(_centred(on_device_of(np.eye(n), like), center)), center))
+    unit = largest_power(A)
+    A = A / unit
+    values, U = np.linalg.eigh((A + A.T) / 2)
+    values, U = values[::-1][:k], U[:, ::-1][:, :k]
+    residuals = np.linalg.norm(A @ U - U * values, axis=0)
+    found = (unit * values, np.ascontiguousarray(U), unit * residuals)
+    return Eigenpairs(*(on_device_of(v, like) for v in found))
+
+
+def _may_hide_copies(values, found, wanted):
+    """Whether as many values are equal as copies of one eigenvalue can have been found."""
+    if len(values) < found:
+        return False
+    close = values[: len(values) - found + 1] - values[found - 1 :]
+    return bool(np.any(close <= np.maximum(1e-3 * np.abs(values[found - 1 :]), 10 * wanted)))
+
+
+def _fresh(n, k, like, seed, Q, center):
+    """Random directions that are orthogonal to Q's rows."""
+    V = _centred(_start(n, k, like, seed), center)
+    for _ in range(2):
+        V = V - (V @ Q.T) @ Q
+    return _orthonormal(V, Q, center, 1e-6 * n**0.5, n**0.5)[0]
+
+
+def _with_room(basis, T, m, wanted):
+    """The basis and its projected matrix with room for more vectors."""
+    if wanted <= T.shape[0]:
+        return basis, T
+    room = min(2 * wanted, basis.shape[1] + wanted - m)
+    larger, wider = tiles.allocate(basis, (room, basis.shape[1])), np.zeros((room, room))
+    larger[:m, :], wider[:m, :m] = basis[:m, :], T[:m, :m]
+    return larger, wider
+
+
+def _next_check(m, worst, wanted, before, width):
+    """After two thirds of the blocks that residuals need, if they go on falling as they did."""
+    if before is None or not 0 < worst < before[1]:
+        return m + width
+    fall = np.log(before[1] / worst) / (m - before[0])  # a dimension
+    return m + width * max(1, int(0.67 * np.log(worst / wanted) / (fall * width)))
+
+
+def _centred(V, center):
+    return V - namespace(V).mean(V, axis=1)[:, None] if center else V
+
+
+def _orthonormal(V, Q, center, noise=0.0, size=0.0):
+    """An orthonormal basis of V's rows (those above rounding and noise), orthogonal to Q, and V V'.
+
+    `size` is that of the rows from which Q was taken off to give V.
+    """
+    gram = _host(V @ V.T)
+    if not V.shape[0]:
+        return V, gram
+    squares, U = np.linalg.eigh(gram)
+    # V V' tells all directions from rounding, twice over: scale by it, and once more below.
+    if squares[0] > max(1e3 * eps_of(V) * squares[-1], (1e-6 * size) ** 2, noise**2):
+        V = on_device_of(U.T / np.sqrt(squares)[:, None], V) @ V
+    else:  # by QR and the singular values of R, which tell small directions from rounding
+        V = V - (V @ Q.T) @ Q
+        U, R = namespace(V).linalg.qr(V.T)
+        left, sizes, _ = np.linalg.svd(_host(R))
+        kept = sizes > max(sizes[0] * eps_of(V) * len(sizes), noise, np.finfo(float).tiny)
+        V = on_device_of(np.ascontiguousarray(left[:, kept].T), V) @ U.T
+    if V.shape[0]:
+        # Once more, since what was left of V may have been small and has now grown, with the
+        # rounding in it (along Q and along 1); V stays nearly orthonormal.
+        V = _centred(V, center)
+        V = V - (V @ Q.T) @ Q
+        squares, U = np.linalg.eigh(_host(V @ V.T))
+        if squares[0] > 0.5:
+            V = on_device_of((U / np.sqrt(squares)) @ U.T, V) @ V
+        else:  # some were rounding, which Q or the centring has taken off
+            kept = squares > 0.5
+            V = on_device_of((U[:, kept] / np.sqrt(squares[kept])).T, V) @ V
+    return V, gram
+
+
+def _host(A):
+    return as_numpy(A).astype(np.float64)
