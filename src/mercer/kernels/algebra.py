@@ -14,17 +14,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from ..engine import (
-    Form,
-    device,
-    in_place,
-    is_number,
-    is_symbolic,
-    namespace,
-    require,
-)
-from .capabilities import Slopes, above_underflow, times
-from .composite import Binary, FunctionOf, asked
+from ..engine import Form, device, in_place, is_number, is_symbolic, namespace, require
+from .capabilities import Slopes, above_underflow
+from .composite import Binary, FunctionOf, asked, combined
 from .hashing import MOST_COLUMNS, row_products, side_by_side
 from .kernel import ALL, Kernel
 from .monomials import (
@@ -117,18 +109,13 @@ class Sum(Binary):
     operation = staticmethod(operator.add)
     in_place = staticmethod(operator.iadd)
     series = SumForm
+    dimension = staticmethod(lambda left, right: min(left + right, LARGEST_DIMENSION))
 
     def features(self, X: Array) -> Array:
         maps = self._maps(X)
         if issparse(maps[0]):
             return reduce(side_by_side, maps)
         return namespace(*maps).concat(maps, axis=1)
-
-    def _slopes(self, l, r):
-        return Slopes(l.value + r.value, _plus(l.p, r.p), _plus(l.e, r.e))
-
-    def _dimension(self, left, right):
-        return min(left + right, LARGEST_DIMENSION)
 
     def rounding(self, S: Array) -> float:
         terms = self.terms
@@ -145,6 +132,8 @@ class Product(Binary):
     operation = staticmethod(operator.mul)
     in_place = staticmethod(operator.imul)
     series = ProductForm
+    # Beyond, pairs of sparse columns are hashed.
+    dimension = staticmethod(lambda left, right: min(left * right, MOST_COLUMNS))
 
     def features(self, X: Array) -> Array:
         maps = self._maps(X)
@@ -152,13 +141,6 @@ class Product(Binary):
 
     def magnitude(self, X: Array) -> Array:
         return above_underflow(super().magnitude(X))
-
-    def _slopes(self, l, r):
-        p, e = (_plus(times(r.value, a), times(l.value, b)) for a, b in ((l.p, r.p), (l.e, r.e)))
-        return Slopes(l.value * r.value, p, e)
-
-    def _dimension(self, left, right):
-        return min(left * right, MOST_COLUMNS)  # beyond, pairs of sparse columns are hashed
 
     def rounding(self, S: Array) -> float:
         return sum(term.rounding(S) for term in self.terms)
@@ -206,8 +188,7 @@ class Scaled(FunctionOf):
         return self.kernel.has_magnitude or self.scale > 1
 
     def fused_form(self) -> Form | None:
-        form = self.kernel.fused_form()
-        return None if form is None else Form.constant(self.scale) * form
+        return combined([Form.constant(self.scale), self.kernel.fused_form()], operator.mul)
 
     def fourier_form(self) -> FourierForm | None:
         form = self.kernel.fourier_form()
@@ -239,10 +220,8 @@ class Power(FunctionOf):
         return q * integer_power(t + 0, max(q - 1, 0))
 
     def fourier_form(self) -> FourierForm | None:
-        form = self.kernel.fourier_form()
-        return (
-            None if form is None else ProductForm([ConstantForm(1.0), *[form] * int(self.exponent)])
-        )
+        form, q = self.kernel.fourier_form(), int(self.exponent)
+        return None if form is None else ProductForm([ConstantForm(1.0), *[form] * q])
 
     def features(self, X: Array) -> Array:
         return symmetric_power(self.kernel.features(X), int(self.exponent))
@@ -353,10 +332,6 @@ class PolynomialOf(FunctionOf):
 
     def rounding(self, S: Array) -> float:
         return max(1, len(self.coefficients) - 1) * self.kernel.rounding(S)
-
-
-def _plus(a, b):
-    return b if a is None else a if b is None else a + b
 
 
 def _full(like, shape, value):

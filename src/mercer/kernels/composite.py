@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 from scipy.sparse import csr_array, issparse
 
 from ..engine import Form, namespace
-from .capabilities import NAMED, OfOneNumber, Slopes, above_underflow, times
+from .capabilities import NAMED, OfOneNumber, Slopes, above_underflow
 from .kernel import ALL, Kernel
 from .monomials import require_dense
 from .points import short
@@ -103,11 +103,12 @@ class Binary(Composite):
 
     left: Any = Operand()
     right: Any = Operand()
-    # The sign between the operands, and what it means for two values, arrays, forms or tensors.
+    # The sign between the operands, and what it means for two values, arrays, forms or slopes.
     symbol: ClassVar[str]
     operation: ClassVar[Any]
     in_place: ClassVar[Any]
     series: ClassVar[Any]  # of Fourier forms
+    dimension: ClassVar[Any]  # of the feature space, from those of the operands
 
     def __init__(self, left: Kernel | str, right: Kernel | str) -> None:
         self.left = left
@@ -163,16 +164,10 @@ class Binary(Composite):
     def fused_form(self) -> Form | None:
         return self._of_terms(term.fused_form() for term in self.terms)
 
-    @property
-    def has_slope(self) -> bool:
-        return all(term.has_slope for term in self.terms)
+    has_slope = asked("has_slope", all)
 
     def slopes(self, Z: Array, S: Array) -> Slopes:
-        return self.fold(lambda term: term.slopes(Z, S), self._slopes)
-
-    def _slopes(self, l, r):
-        """Those of a node, from its operands'."""
-        raise NotImplementedError
+        return self.fold(lambda term: term.slopes(Z, S), self.operation)
 
     def fourier_form(self) -> FourierForm | None:
         forms = [term.fourier_form() for term in self.terms]
@@ -188,12 +183,8 @@ class Binary(Composite):
             return [require_dense(F) for F in maps]
         return [F if issparse(F) else csr_array(F) for F in maps]
 
-    def _dimension(self, left, right):
-        """Dimension of the feature space, from those of the operands."""
-        raise NotImplementedError
-
     def explicit_dim(self, n_features: int | None) -> int | None:
-        return combined((term.explicit_dim(n_features) for term in self.terms), self._dimension)
+        return combined((term.explicit_dim(n_features) for term in self.terms), self.dimension)
 
 
 def combined(answers: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Any:
@@ -247,7 +238,7 @@ class FunctionOf(OfOneNumber, Unary):
         inner = self.kernel.slopes(Z, S)
         t, xp = inner.value, namespace(inner.value)
         slope = self.slope(t, xp)
-        return Slopes(self.formula(t, xp), times(slope, inner.p), times(slope, inner.e))
+        return inner.inside(self.formula(t, xp), slope)
 
 
 class OnImages(Unary):

@@ -7,15 +7,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ..engine import (
-    Form,
-    eigh,
-    in_place,
-    namespace,
-    on_device_of,
-    require,
-    row_norms,
-)
+from ..engine import Form, eigh, in_place, namespace, on_device_of, require, row_norms
 from .capabilities import OfOneNumber, Slopes, above_underflow
 from .geometry import inner_products
 from .hashing import row_numbers, squared_lengths
