@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ..engine import is_array, is_matrix, namespace, on_device_of, positive_part, require, tiles
-from .points import as_gram, as_objects, as_vectors, looks_numeric, naming, take
+from .points import as_objects, as_vectors, looks_numeric, naming, take
 from .types import Array
 
 
@@ -136,7 +137,8 @@ class GramRows(DataRows):
     on_data = False
 
     def points(self, X: Any, kind: str, name: str) -> Array:
-        return as_gram(X, name=name)
+        X = as_vectors(X, name=name)
+        return X.toarray() if issparse(X) else X
 
     def subset(self, points: Array, rows: np.ndarray) -> Array:
         """Their rows and their columns."""

@@ -1,6 +1,7 @@
 """scikit-learn's protocol of parameters: what `clone`, grids and nested names rest on."""
 
 import inspect
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Self
 
@@ -14,7 +15,7 @@ class Parametrized:
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        return list(_parameter_names(cls.__init__))
+        return list(parameters_of(cls.__init__))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with `deep` also those of kernels inside, as "left__gamma"."""
@@ -54,7 +55,9 @@ class Parametrized:
 
 
 @cache
-def _parameter_names(init):
+def parameters_of(init: Callable[..., None]) -> dict[str, Any]:
+    """Names of an __init__'s parameters, in the order of the alphabet, with their defaults."""
     if init is object.__init__:
-        return ()
-    return tuple(sorted(list(inspect.signature(init).parameters)[1:]))  # all but self
+        return {}
+    _, *found = inspect.signature(init).parameters.values()  # all but self
+    return {p.name: p.default for p in sorted(found, key=lambda p: p.name)}
