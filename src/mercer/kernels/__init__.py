@@ -11,9 +11,8 @@ from .adapters import (
 )
 from .algebra import Constant, Exp, PolynomialOf, Power, Product, Scaled, Sum
 from .calls import remembering
-from .columnwise import Chi2, Intersection, Laplacian
+from .columnwise import Chi2, Intersection, Laplacian, Tanimoto
 from .dot_product import Cosine, Linear, Polynomial, QuadraticForm, Sigmoid
-from .fingerprints import Tanimoto
 from .forests import ForestKernel
 from .graphs import ShortestPaths, WeisfeilerLehman
 from .kernel import Kernel, alike

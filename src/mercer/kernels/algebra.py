@@ -239,9 +239,6 @@ class Exp(FunctionOf):
 
     in_expressions = False
 
-    def __init__(self, kernel: Kernel | str) -> None:
-        self.kernel = kernel
-
     def __repr__(self) -> str:
         return f"{printed_in(self.kernel, 4)}.exp()"
 

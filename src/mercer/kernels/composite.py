@@ -203,6 +203,9 @@ class Unary(Composite):
 
     kernel: Any = Operand()
 
+    def __init__(self, kernel: Kernel | str) -> None:
+        self.kernel = kernel
+
     @property
     def terms(self) -> list[Kernel]:
         return [self.kernel]

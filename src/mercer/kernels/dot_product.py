@@ -240,7 +240,7 @@ class Cosine(DotProduct):
         norms = xp.sqrt(row_norms(X, xp))[:, None]
         return X / xp.where(norms == 0, xp.ones_like(norms), norms)
 
-    right = left
+    right = features = left
 
     def magnitude_of_sums(self, X: Array, terms: Array) -> Array:
         """An error beside |x| is one of the angle."""
@@ -248,9 +248,6 @@ class Cosine(DotProduct):
         lost, left = (xp.sqrt(row_norms(points, xp)) for points in (terms, X))
         nothing = xp.where(lost == 0, xp.ones_like(left), xp.inf * xp.ones_like(left))
         return (1 + xp.where(left == 0, nothing, lost / xp.where(left == 0, 1.0, left))) ** 2
-
-    def features(self, X: Array) -> Array:
-        return self.left(X)
 
     def explicit_dim(self, n_features: int | None) -> int | None:
         return n_features
@@ -337,10 +334,7 @@ class QuadraticForm(DotProduct):
             return scipy.sparse.csr_array(X @ B.astype(X.dtype))
         return X @ on_device_of(B, X)
 
-    right = left
-
-    def features(self, X: Array) -> Array:
-        return self.left(X)
+    right = features = left
 
     def explicit_dim(self, n_features: int | None) -> int | None:
         return self._root(as_numbers(self.A)).shape[1]

@@ -64,9 +64,6 @@ class SetOf(ObjectKernel, Unary):
     def drawn_as(self) -> str | None:  # type: ignore[override]
         return "sets" if self.kernel.kind == "vectors" else None
 
-    def __init__(self, kernel: Kernel | str) -> None:
-        self.kernel = kernel
-
     def bind_points(
         self, X: Array, names: list[str] | None, weights: Array | None = None
     ) -> "SetOf":

@@ -194,9 +194,6 @@ class Normalized(Weighted):
     array([1., 1.])
     """
 
-    def __init__(self, kernel: Kernel | str) -> None:
-        self.kernel = kernel
-
     def factors(self, X: Array) -> Array:
         return 1 / self.lengths(X)
 
