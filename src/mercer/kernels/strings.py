@@ -17,7 +17,7 @@ from .hashing import (
     squared_lengths,
     stacked_rows,
 )
-from .parameters import FLAG, whole
+from .parameters import FLAG, domain, whole
 from .points import read_each
 from .types import Array
 
@@ -83,7 +83,15 @@ class Spectrum(FeatureKernel):
     """
 
     against_checks = True  # it reads every letter
-    domains = {"mismatches": whole(0, LONGEST), "gaps": whole(0, LONGEST), "normalize": FLAG}
+    domains = {
+        "mismatches": whole(0, LONGEST),
+        "gaps": whole(0, LONGEST),
+        "normalize": FLAG,
+        "alphabet": domain(
+            lambda letters: letters is None or (isinstance(letters, (str, bytes)) and letters),
+            "a text of all letters, such as 'ACGT', or None",
+        ),
+    }
 
     def __init__(
         self,
@@ -103,11 +111,6 @@ class Spectrum(FeatureKernel):
         lengths = self.lengths()
         super().check_parameters()
         if self.alphabet is not None:
-            require(
-                isinstance(self.alphabet, (str, bytes)) and len(self.alphabet) > 0,
-                f"Spectrum(alphabet) must be a text of all letters, such as 'ACGT', or None, got "
-                f"{self.alphabet!r}.",
-            )
             letters = _as_text(self.alphabet)
             twice = sorted({c for c in letters if letters.count(c) > 1})
             require(not twice, f"Spectrum(alphabet) names {twice[:1]} more than once.")
@@ -123,7 +126,6 @@ class Spectrum(FeatureKernel):
                 f"Spectrum(mismatches={self.mismatches}) must be smaller than the length "
                 f"{min(lengths)}: otherwise all substrings are alike.",
             )
-
         require(
             self._variants() <= MOST_VARIANTS,
             f"{self!r} would count each window for more than {MOST_VARIANTS} substrings: take "
@@ -141,8 +143,6 @@ class Spectrum(FeatureKernel):
         )
         require(len(set(listed)) == len(listed), f"Spectrum(length) has a length twice: {given!r}.")
         return [int(n) for n in listed]
-
-    # --- the map ----------------------------------------------------------------------------------
 
     def explicit_dim(self, n_features: int | None) -> int:
         return min(sum(self._sizes()), MOST_COLUMNS)

@@ -189,10 +189,6 @@ def check_mercer(
     if not kernel.is_proven:
         own = as_numpy(kernel.diagonal(sample)).astype(np.float64)
         check_own_diagonal(kernel, own, np.diagonal(K))
-    return _report(kernel, sample, indices, K, n_given)
-
-
-def _report(kernel, sample, indices, K, n_given):
     n, size, eps = len(indices), np.abs(K).max(), eps_of(sample)
     asymmetry = float(np.abs(K - K.T).max())
     symmetric = asymmetry <= 1e3 * eps * size
@@ -206,10 +202,8 @@ def _report(kernel, sample, indices, K, n_given):
     if kernel.is_proven:
         units = max(units, float(kernel.rounding(kernel.landmarks(sample))))
     noise = units * n * eps * largest
-    witness = value = None
-    if smallest < -noise:
-        witness = vectors[:, 0]
-    else:
+    value, witness = None, vectors[:, 0]
+    if not smallest < -noise:
         witness = _relative_witness(kernel, sample, K, units * n * eps)
     if witness is not None:
         a = witness.astype(np.longdouble)  # on the values that the kernel returned
@@ -250,25 +244,21 @@ def _relative_witness(kernel, sample, K, noise):
 
 
 def _verdict(kernel, symmetric, psd):
+    negative = "a vector a with a'Ka < 0 exists on this data"
+    # A claim of validity rests on a class from elsewhere, or on the kernel's own.
+    foreign = [p for p in kernel.parts() if p.is_psd is True and not p.is_proven]
+    claimant = type(foreign[-1] if foreign else kernel).__name__
     if kernel.is_psd is True and not (symmetric and psd):
-        what = (
-            "a vector a with a'Ka < 0 exists on this data" if symmetric else "it is not symmetric"
-        )
-        return f"refuted: {_claimant(kernel)} says is_psd = True, and is wrong: {what}"
+        what = negative if symmetric else "it is not symmetric"
+        return f"refuted: {claimant} says is_psd = True, and is wrong: {what}"
     if kernel.is_proven:
         return "valid by construction; the data agree"
     if kernel.is_psd is True:
-        return f"valid by what {_claimant(kernel)} says of itself; the data agree"
+        return f"valid by what {claimant} says of itself; the data agree"
     if not symmetric and not psd:
         return "refuted: not symmetric, and with a negative eigenvalue"
     if not symmetric:
         return "refuted: k(x, z) and k(z, x) differ"
     if not psd:
-        return "refuted: a vector a with a'Ka < 0 exists on this data"
+        return f"refuted: {negative}"
     return "not refuted on this data (a sample cannot prove validity)"
-
-
-def _claimant(kernel):
-    """The class that a claim of validity rests on: one from elsewhere, or the kernel's own."""
-    foreign = [p for p in kernel.parts() if p.is_psd is True and not p.is_proven]
-    return type(foreign[-1] if foreign else kernel).__name__
