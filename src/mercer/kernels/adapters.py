@@ -20,6 +20,7 @@ from ..engine import (
     on_device_of,
     require,
 )
+from .calls import NOTHING
 from .capabilities import NAMED
 from .dot_product import Linear
 from .gram_rows import require_square
@@ -147,7 +148,7 @@ class FromFunction(Kernel):
         "symmetric": domain(lambda s: s in (None, True, False), "True, False or None"),
     }
     # Values found earlier in the same fit, where one is under way: see calls.py.
-    known = None
+    known = NOTHING
 
     def __init__(
         self, f: Callable[[Any, Any], Any], vectorized: bool = False, symmetric: bool | None = None
@@ -196,10 +197,10 @@ class FromFunction(Kernel):
         half = self.symmetric and where[0] == where[1]  # the same slice of the points
         values = np.empty(shape)
         known = self.known  # read once: a fit in another thread may end meanwhile
-        x_keys, s_keys = _keys(known, X), _keys(known, S)
+        x_keys, s_keys = [known.key(x) for x in X], [known.key(s) for s in S]
         for i, x in enumerate(X):
             for j, s in enumerate(S[: i + 1] if half else S):
-                values[i, j] = self._ask(known, x, s, x_keys[i], s_keys[j])
+                values[i, j] = known.ask(self.of_pair, x, s, x_keys[i], s_keys[j])
         if half:
             values = np.tril(values) + np.tril(values, -1).T
         return _checked_values(values, shape, self, X)
@@ -214,17 +215,12 @@ class FromFunction(Kernel):
             raise
         return _number(value, self)
 
-    def _ask(self, known, x, z, x_key, z_key):
-        if known is None:
-            return self.of_pair(x, z)
-        return known.ask(self.of_pair, x, z, x_key, z_key)
-
     def diagonal(self, X: Array) -> Array:
         known, n = self.known, X.shape[0]
         if self.vectorized:
             own = [float(self.values(X[i : i + 1], X[i : i + 1])[0, 0]) for i in range(n)]
         else:
-            own = [self._ask(known, x, x, key, key) for x, key in zip(X, _keys(known, X))]
+            own = [known.ask(self.of_pair, x, x, *[known.key(x)] * 2) for x in X]
         return _checked_values(own, (n,), self, X)
 
 
@@ -384,11 +380,6 @@ def as_kernel(kernel: KernelLike) -> Kernel:
         f"kernel must be a kernel, a name such as 'rbf', or a function of two points, got "
         f"{type(kernel).__name__}."
     )
-
-
-def _keys(known, X):
-    """Keys by which the memory of a fit knows each point."""
-    return [None if known is None else known.key(x) for x in X]
 
 
 def _number(value, kernel):

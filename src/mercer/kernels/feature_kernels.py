@@ -181,17 +181,13 @@ class SparseProducts:
         if b - a <= len(rows):
             product = _dense_product(self.right[1][a:b], sparse.T.tocsr())
             return _plus_product(product.T, dense, self.right[0][a:b])
-        # The longer side is transposed: its columns are then added up in longer runs.
-        product = _dense_product(sparse, self._transposed(a, b))
-        return _plus_product(product.T, self.right[0][a:b], dense).T
-
-    def _transposed(self, a, b):
-        """The sparse columns of points a to b, kept until others are asked for."""
+        # The longer side is transposed, and kept until others are asked for: its columns are then
+        # added up in longer runs.
         where, part = self.last
         if where != (a, b):
             part = self.right[1][a:b].T.tocsr()
             self.last = (a, b), part
-        return part
+        return _plus_product(_dense_product(sparse, part).T, self.right[0][a:b], dense).T
 
     def _of_rows(self, rows):
         F = self.features(rows)

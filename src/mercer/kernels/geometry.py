@@ -17,7 +17,8 @@ from .points import require_same_storage
 
 # Pairs gathered at once when distances are recomputed by differences.
 GATHERED_VALUES = 1 << 20
-# From this number of columns on, those in which all points agree are looked for.
+# From this number of columns on, those in which all points agree are looked for; in short rows
+# looking would cost as much.
 WIDE = 64
 # The rounding of one operation in single precision.
 UNIT32 = float(np.finfo(np.float32).eps) / 2
@@ -50,7 +51,11 @@ class EuclideanFrame:
             self.norms = _finite_sparse_norms(self.S)
             self.right = self.S.T.tocsr()
             return
-        agree = _columns_that_agree(S, xp)
+        agree = None
+        if S.shape[1] >= WIDE:
+            # The borders of images, words that no text of a sample has: a sixth of the work.
+            agree = xp.min(S, axis=0) == xp.max(S, axis=0)
+            agree = agree if bool(xp.any(agree)) else None
         with np.errstate(over="ignore", invalid="ignore"):  # refused by its norms
             self.centre = xp.sum(S, axis=0, dtype=xp.float64) / S.shape[0]
         if agree is not None:
@@ -207,17 +212,6 @@ class SingleSums:
             for c, d in tiles.cuts(b - a, self.TERMS):
                 total += k[:, c:d] @ w[a + c : a + d]
         return total, norms
-
-
-def _columns_that_agree(S, xp):
-    """A mask of the columns in which all points have one value; None where there are none.
-
-    The borders of images, words that no text of a sample has: a sixth of the product's work.
-    """
-    if S.shape[1] < WIDE:
-        return None  # short rows: looking would cost as much
-    agree = xp.min(S, axis=0) == xp.max(S, axis=0)
-    return agree if bool(xp.any(agree)) else None
 
 
 def _finite_sparse_norms(x):
