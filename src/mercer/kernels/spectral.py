@@ -121,7 +121,7 @@ class RadialForm(FourierForm):
         m, step = self.modes(periods, tol), float(unit.min())
         squares = [(np.arange(k + 1) / u) ** 2 for k, u in zip(m, unit)]
         squared = reduce(np.add.outer, squares)
-        weights = mirrored(self.density(squared, d) / math.prod(unit))
+        weights = _mirrored(self.density(squared, d) / math.prod(unit))
         aliasing = self.images(float((unit - scales * extent).min()), step, d)
         outside = 1 + self.images(step, step, d) - math.fsum(np.sort(weights, axis=None))
         return Series(weights, aliasing + max(outside, 0.0) + ROUNDING)
@@ -155,7 +155,7 @@ class PeriodicForm(FourierForm):
         turns, n = self._turns(periods), self._needed(OUTSIDE * tol)
         weights = np.zeros(turns * n + 1)
         weights[::turns] = ive(np.arange(n + 1), self.z)
-        weights = mirrored(weights)
+        weights = _mirrored(weights)
         return Series(weights, max(0.0, 1 - math.fsum(weights)) + ROUNDING)
 
     def _turns(self, periods):
@@ -231,8 +231,9 @@ class SumForm(FourierForm):
 
     def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
         parts = [part.series(periods, extent, tol) for part in self.parts]
-        shape = np.max([part.weights.shape for part in parts], axis=0)
-        total = sum(_centred_in(part.weights, shape) for part in parts)
+        total = np.zeros(np.max([part.weights.shape for part in parts], axis=0))
+        for w in (part.weights for part in parts):  # each in the middle of the largest grid
+            total += np.pad(w, [((n - k) // 2,) * 2 for n, k in zip(total.shape, w.shape)])
         return Series(total, sum(part.error for part in parts), self.size)
 
 
@@ -265,7 +266,7 @@ def _convolved(a, b):
     # Rounding, by the fast Fourier transform, of all that is added up.
     lost = ROUNDING * size + float(-weights[weights < 0].sum())
     orthant = weights[tuple(slice(n // 2, None) for n in weights.shape)]
-    return Series(mirrored(np.maximum(orthant, 0.0)), error + lost, size)
+    return Series(_mirrored(np.maximum(orthant, 0.0)), error + lost, size)
 
 
 # --- periods and frequencies ----------------------------------------------------------------------
@@ -312,19 +313,9 @@ def _smallest(works):
     return high
 
 
-def mirrored(orthant: np.ndarray):
+def _mirrored(orthant: np.ndarray):
     """w at j = -m..m from w at j = 0..m."""
-    for axis, length in enumerate(orthant.shape):
-        both = np.abs(np.arange(1 - length, length))
-        orthant = np.take(orthant, both, axis=axis)
-    return orthant
-
-
-def _centred_in(weights, shape):
-    """The same weights on a larger grid."""
-    larger = np.zeros(shape)
-    larger[tuple(slice((n - k) // 2, (n + k) // 2) for n, k in zip(shape, weights.shape))] = weights
-    return larger
+    return np.pad(orthant, [(n - 1, 0) for n in orthant.shape], mode="reflect")
 
 
 # --- densities, and bounds of images outside of a box ---------------------------------------------
