@@ -26,8 +26,8 @@ from .dot_product import Linear
 from .gram_rows import require_square
 from .kernel import ALL, Kernel
 from .parameters import FUNCTION, domain
+from .parametrized import printed
 from .points import as_vectors, take
-from .printing import printed
 from .types import Array, Tile
 from .wrappers import OnFeatures, as_given
 

@@ -29,7 +29,7 @@ from .monomials import (
     symmetric_power_dim,
 )
 from .parameters import NOT_NEGATIVE, whole
-from .printing import printed, printed_in
+from .parametrized import printed, printed_in
 from .spectral import ConstantForm, FourierForm, ProductForm, SumForm
 from .types import Array, Tile
 

@@ -10,8 +10,8 @@ from ..engine import Form, namespace
 from .capabilities import NAMED, OfOneNumber, Slopes, above_underflow
 from .kernel import ALL, Kernel
 from .monomials import require_dense
+from .parametrized import printed, printed_in
 from .points import short
-from .printing import printed, printed_in
 from .spectral import FourierForm
 from .types import Array, Tile
 

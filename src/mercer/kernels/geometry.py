@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import device, is_symbolic, namespace, put, row_norms, tiles
+from .parameters import weighted_columns
 from .points import require_same_storage
 
 # Pairs gathered at once when distances are recomputed by differences.
@@ -47,7 +48,7 @@ class EuclideanFrame:
         self.points = S
         if self.sparse:
             self.centre = None  # shifting would fill the matrix
-            self.S = _scaled_sparse(S, scale)
+            self.S = weighted_columns(S.astype(np.float64), scale)
             self.norms = _finite_sparse_norms(self.S)
             self.right = self.S.T.tocsr()
             return
@@ -119,7 +120,7 @@ class EuclideanFrame:
         for a, b in tiles.cuts(i.shape[0], step):
             ia, ja = i[a:b], j[a:b]
             if self.sparse:
-                difference = _scaled_sparse(rows[ia].astype(np.float64) - S[ja], self.scale)
+                difference = weighted_columns(rows[ia].astype(np.float64) - S[ja], self.scale)
                 norms = _finite_sparse_norms(difference)
             else:
                 difference = xp.astype(xp.take(rows, ia, axis=0), xp.float64)
@@ -140,7 +141,7 @@ class EuclideanFrame:
 
     def _sparse_distances(self, rows, columns):
         require_same_storage(rows, self.S)
-        x = _scaled_sparse(rows, self.scale)
+        x = weighted_columns(rows.astype(np.float64), self.scale)
         every = columns == slice(None)
         right = self.right if every else self.right[:, columns]
         norms = _finite_sparse_norms(x)[:, None]
@@ -228,13 +229,6 @@ def _checked_norms(norms, xp):
             "centre. Scale the data (sklearn.preprocessing.StandardScaler) or the parameters."
         )
     return norms
-
-
-def _scaled_sparse(X, scale):
-    X = X.astype(np.float64)
-    if np.ndim(scale) == 0:
-        return X * float(scale)
-    return (X @ scipy.sparse.diags_array(np.asarray(scale))).tocsr()
 
 
 def over_columns(term: Callable[[Any, Any], Any], rows: Any, S: Any, weights: Any = 1.0):

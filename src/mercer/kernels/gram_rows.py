@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -61,11 +61,6 @@ class DataRows:
         """Kernel matrices that were given, and not computed."""
         return ()
 
-    def both_orders(self, kernel: Any, points: Array, rows: np.ndarray) -> Array:
-        """k of some training points with each pair evaluated in both orders."""
-        # Two copies: a function that is taken to be symmetric asks once for pairs of the same.
-        return tiles.evaluate(kernel, take(points, rows), take(points, rows))
-
     def support(
         self, kernel: Any, points: Array, used: np.ndarray, kept: np.ndarray, width: int
     ) -> Any:
@@ -109,7 +104,7 @@ class DataRows:
     def own_values(self, kernel: Any, points: Array, diag: Any, like: Array) -> Array:
         """k(z, z) of new points; those that are given as `diag`, as an array like another."""
         if diag is None:
-            return self.new_diagonal(kernel, points)
+            return kernel.diagonal(points)
         with naming("diag"):
             own = on_device_of(diag, like)
         require(
@@ -118,10 +113,6 @@ class DataRows:
             f"{tuple(own.shape)}.",
         )
         return own
-
-    def new_diagonal(self, kernel: Any, points: Array) -> Array:
-        """k(z, z) of new points."""
-        return kernel.diagonal(points)
 
     def largest_terms(self, kernel: Any, points: Array) -> Array:
         """Numbers that overflow where k(x, x) does, or before."""
@@ -167,9 +158,6 @@ class GramRows(DataRows):
     def given_matrices(self, points: Array) -> tuple[Array, ...]:
         return (points,)
 
-    def both_orders(self, kernel: Any, points: Array, rows: np.ndarray) -> Array:
-        return tiles.evaluate(kernel, self.subset(points, rows))
-
     def support(
         self, kernel: Any, points: Array, used: np.ndarray, kept: np.ndarray, width: int
     ) -> Any:
@@ -192,8 +180,9 @@ class GramRows(DataRows):
     def check_training(self, points: Array) -> None:
         require_square(points, "at fit")
 
-    def new_diagonal(self, kernel: Any, points: Array) -> NoReturn:
-        raise ValueError("a precomputed kernel does not know k(z, z): pass it as diag=.")
+    def own_values(self, kernel: Any, points: Array, diag: Any, like: Array) -> Array:
+        require(diag is not None, "a precomputed kernel does not know k(z, z): pass it as diag=.")
+        return super().own_values(kernel, points, diag, like)
 
     def largest_terms(self, kernel: Any, points: Array) -> Array:
         """The sum of a row, which overflows first."""

@@ -217,11 +217,6 @@ def rows_of_entries(
     return rows
 
 
-def stacked_rows(blocks: list[Any]) -> Any:
-    """Blocks of rows of one map as one matrix."""
-    return blocks[0] if len(blocks) == 1 else type(blocks[0])(scipy.sparse.vstack(blocks, "csr"))
-
-
 def numbered(F: Any, columns: np.ndarray) -> scipy.sparse.csr_array:
     """F in the given columns alone (sorted), numbered from 0; other columns are left out."""
     if F.nnz and len(columns):

@@ -30,8 +30,7 @@ from . import points as pts
 from .capabilities import Accuracy, Capabilities, said
 from .gram_rows import DATA, GRAM, DataRows
 from .parameters import gamma_from_data, rules_in
-from .parametrized import Parametrized, parameters_of
-from .printing import frozen, printed
+from .parametrized import Parametrized, frozen, parameters_of, printed
 from .spectral import FourierForm
 from .types import Array, Data, Tile
 

@@ -6,7 +6,7 @@ objects) a 1-D object array. Every refusal names the value and the remedy.
 
 import numbers
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -302,6 +302,12 @@ def naming(argument: str):
 def short(x: object):
     text = repr(x)
     return text if len(text) <= 40 else text[:37] + "..."
+
+
+def listed(names: Sequence[str], most: int = 6):
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def as_fitted_points(X: Any, S: Any, dtype: Any, *, keep_wider: bool = False):

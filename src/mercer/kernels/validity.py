@@ -4,16 +4,15 @@ A sample can refute validity (a vector a with a'Ka < 0 is a witness); only const
 """
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..engine import as_numpy, check_at_least, eps_of
+from ..engine import as_numpy, check_at_least, eps_of, tiles
 from .adapters import as_kernel
 from .kernel import Kernel
-from .printing import html_rows
 from .types import Data
 
 
@@ -55,6 +54,15 @@ def check_own_diagonal(kernel: Kernel, diagonal: np.ndarray, of_pairs: np.ndarra
     raise ValueError(
         f"{kernel!r} contradicts itself: diagonal(X) gives k(x, x) = {diagonal[i]:.6g} and "
         f"against(X) gives {of_pairs[i]:.6g} for the same point. Mend one of the two methods."
+    )
+
+
+def html_rows(facts: Iterable[tuple[str, str]]):
+    """(name, text) pairs as rows of an HTML table."""
+    left = "style='text-align:left'"
+    return "".join(
+        f"<tr><th {left}>{html.escape(name)}</th><td {left}>{html.escape(text)}</td></tr>"
+        for name, text in facts
     )
 
 
@@ -183,9 +191,10 @@ def check_mercer(
     if n_given > max_points:
         rng = np.random.default_rng(random_state)
         indices = np.sort(rng.choice(n_given, max_points, replace=False))
-    sample = kernel.layout.subset(points, indices)
-    # Mirroring one half would hide an asymmetry.
-    K = as_numpy(kernel.layout.both_orders(kernel, points, indices)).astype(np.float64)
+    sample, copy = (kernel.layout.subset(points, indices) for _ in range(2))
+    # Each pair in both orders: mirroring one half would hide an asymmetry, and a function that is
+    # taken to be symmetric asks once for pairs of the same points.
+    K = as_numpy(tiles.evaluate(kernel, sample, copy)).astype(np.float64)
     if not kernel.is_proven:
         own = as_numpy(kernel.diagonal(sample)).astype(np.float64)
         check_own_diagonal(kernel, own, np.diagonal(K))
