@@ -193,7 +193,8 @@ class FromFunction(Kernel):
         shape = (X.shape[0], S.shape[0])
         if self.vectorized:
             return _checked_values(self.f(as_given(X), as_given(S)), shape, self, X)
-        where = [x.__array_interface__ if is_numpy(x) else id(x) for x in (X, S)]
+        both: tuple[Any, Any] = (X, S)
+        where = [x.__array_interface__ if is_numpy(x) else id(x) for x in both]
         half = self.symmetric and where[0] == where[1]  # the same slice of the points
         values = np.empty(shape)
         known = self.known  # read once: a fit in another thread may end meanwhile

@@ -36,7 +36,7 @@ class Slopes(NamedTuple):
     def __add__(self, other: Any) -> "Slopes":
         return Slopes(self.value + other.value, _plus(self.p, other.p), _plus(self.e, other.e))
 
-    def __mul__(self, other: Any) -> "Slopes":  # type: ignore[override]
+    def __mul__(self, other: Any) -> "Slopes":
         own, others = self.inside(None, other.value), other.inside(None, self.value)
         return Slopes(self.value * other.value, _plus(own.p, others.p), _plus(own.e, others.e))
 

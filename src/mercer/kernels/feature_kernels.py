@@ -9,15 +9,7 @@ import scipy.linalg.blas
 import scipy.sparse
 
 from ..engine import is_array, is_numpy
-from .hashing import (
-    FEW_COLUMNS,
-    columns_of,
-    distinct_places,
-    mixed,
-    numbered,
-    row_numbers,
-    squared_lengths,
-)
+from . import hashing
 from .kernel import ALL, Kernel
 from .types import Array, Data, Tile
 
@@ -69,7 +61,7 @@ class FeatureKernel(ObjectKernel):
         return map_products(self.features, S)
 
     def diagonal(self, X: Array) -> Array:
-        return squared_lengths(self.features(X))
+        return hashing.squared_lengths(self.features(X))
 
 
 def map_products(features: Callable, S: Any) -> Tile:
@@ -141,15 +133,15 @@ class SparseProducts:
     def __init__(self, features: Callable, S: Any, F: Any):
         self.features, self.n = features, F.shape[0]
         self.columns, places = None, F.indices
-        if F.shape[1] > FEW_COLUMNS:
-            self.columns, places = distinct_places(F.indices)
+        if F.shape[1] > hashing.FEW_COLUMNS:
+            self.columns, places = hashing.distinct_places(F.indices)
         width = F.shape[1] if self.columns is None else len(self.columns)
         self.dtype = np.dtype(_exact_type(F))
         merged, chosen = equal_columns(F, places, width)
         frequency = np.bincount(places, minlength=width)[chosen]
         often = np.flatnonzero(frequency > max(8, self.n // FREQUENT[self.dtype.type]))
         often = often[np.argsort(-frequency[often])][: DENSE_VALUES // max(1, self.n)]
-        # Merged columns are numbered anew, those of the dense matrix first.
+        # Merged columns are hashing.numbered anew, those of the dense matrix first.
         self.n_often = len(often)
         first = np.zeros(len(chosen), dtype=bool)
         first[often] = True
@@ -191,7 +183,7 @@ class SparseProducts:
 
     def _of_rows(self, rows):
         F = self.features(rows)
-        F = F if self.columns is None else numbered(F, self.columns)
+        F = F if self.columns is None else hashing.numbered(F, self.columns)
         return self._parts(
             F.data, F.indices, F.indptr, np.promote_types(self.dtype, _exact_type(F))
         )
@@ -211,10 +203,10 @@ def equal_columns(F: Any, places: np.ndarray, width: int) -> tuple[np.ndarray, n
     m different columns are taken for equal with a probability of at most m^2 / 2^62.
     """
     bits = F.data.astype(np.float64, copy=False).view(np.uint64)
-    entries = mixed(np.arange(F.shape[0]))[row_numbers(F)] ^ bits
+    entries = hashing.mixed(np.arange(F.shape[0]))[hashing.row_numbers(F)] ^ bits
     hashes = np.zeros(width, dtype=np.uint64)
-    np.add.at(hashes, places, mixed(entries))
-    distinct_hashes, merged = distinct_places(columns_of(hashes))
+    np.add.at(hashes, places, hashing.mixed(entries))
+    distinct_hashes, merged = hashing.distinct_places(hashing.columns_of(hashes))
     chosen = np.empty(len(distinct_hashes), dtype=np.int64)
     chosen[merged] = np.arange(width)
     return merged, chosen
@@ -243,7 +235,7 @@ def _exact_type(F):
     if not (F.data == np.rint(F.data)).all():
         return np.float64
     # No partial sum of an inner product is above the product of the lengths.
-    squares = squared_lengths(F)
+    squares = hashing.squared_lengths(F)
     return np.float32 if squares.max(initial=0) <= MOST_EXACT else np.float64
 
 

@@ -10,20 +10,12 @@ from scipy.sparse import issparse
 from scipy.special import kv
 
 from ..engine import Form, in_place, is_number, is_numpy, namespace
+from . import spectral
 from .capabilities import OfOneNumber, Slopes
 from .geometry import EuclideanFrame, SingleSums, ones_for
 from .kernel import ALL, Kernel
-from .matern import MANY_DERIVATIVES, matern_of_large_nu, matern_of_small_nu, units_of_small_nu
+from .matern import MANY_DERIVATIVES, matern_of_large_nu, matern_of_small_nu
 from .parameters import POSITIVE, RULES, as_numbers, column_scale, domain, is_one_number, per_column
-from .spectral import (
-    FourierForm,
-    RadialForm,
-    gaussian_density,
-    images_of,
-    matern_density,
-    rational_density,
-    rational_images,
-)
 from .types import Array, Gamma, PerColumn, Tile
 
 UNIT = float(np.finfo(float).eps) / 2
@@ -186,8 +178,10 @@ class RBF(Stationary):
     def slope(self, t: Array, xp: ModuleType) -> Array:
         return xp.exp(t)
 
-    def fourier_form(self) -> FourierForm | None:
-        return RadialForm(self.scale(), gaussian_density, images_of(lambda r: np.exp(-(r**2))))
+    def fourier_form(self) -> spectral.FourierForm | None:
+        return spectral.RadialForm(
+            self.scale(), spectral.gaussian_density, spectral.images_of(lambda r: np.exp(-(r**2)))
+        )
 
 
 class RationalQuadratic(Stationary):
@@ -252,9 +246,11 @@ class RationalQuadratic(Stationary):
     def fused(self) -> tuple[Any, ...]:
         return "rational", float(self.alpha)
 
-    def fourier_form(self) -> FourierForm | None:
+    def fourier_form(self) -> spectral.FourierForm | None:
         a = float(self.alpha)
-        return RadialForm(self.scale(), rational_density(a), rational_images(a))
+        return spectral.RadialForm(
+            self.scale(), spectral.rational_density(a), spectral.rational_images(a)
+        )
 
 
 class Matern(Stationary):
@@ -398,16 +394,17 @@ class Matern(Stationary):
         closed = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}
         return (closed[self.nu],) if self.nu in closed else ()
 
-    def fourier_form(self) -> FourierForm | None:
+    def fourier_form(self) -> spectral.FourierForm | None:
         """log k is concave from nu = 1/2 on; below, its slope is at least sqrt(2 nu)."""
         nu = float(self.nu)
         rate = math.inf if nu >= 0.5 else math.sqrt(2 * nu)
-        images = images_of(lambda r: self.formula(-(r**2), np), rate)
-        return RadialForm(self.scale(), matern_density(nu), images)
+        images = spectral.images_of(lambda r: self.formula(-(r**2), np), rate)
+        return spectral.RadialForm(self.scale(), spectral.matern_density(nu), images)
 
     def rounding(self, S: Array) -> float:
         units = super().rounding(S)
         if self.nu < 0.5:
             units += self._units_from_1(LEAST_DISTANCE)
-        closed = self.nu in (0.5, 1.5, 2.5) or self.nu >= MANY_DERIVATIVES
-        return units + (0.0 if closed else units_of_small_nu(float(self.nu)))
+        if self.nu in (0.5, 1.5, 2.5) or self.nu >= MANY_DERIVATIVES:
+            return units
+        return units + 50.0 + 6.0 * float(self.nu)  # twice the most found against 40 digits

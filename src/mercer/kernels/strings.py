@@ -81,7 +81,7 @@ class Spectrum(FeatureKernel):
         "gaps": whole(0, LONGEST),
         "normalize": FLAG,
         "alphabet": domain(
-            lambda letters: letters is None or (isinstance(letters, (str, bytes)) and letters),
+            lambda a: a is None or (isinstance(a, (str, bytes)) and len(a) > 0),
             "a text of all letters, such as 'ACGT', or None",
         ),
     }
@@ -143,10 +143,7 @@ class Spectrum(FeatureKernel):
     def features(self, X: Array) -> Array:
         texts, offsets = read_each(X, _as_text), np.cumsum([0, *self._sizes()])
         exact = bool(offsets[-1] <= MOST_COLUMNS)
-        blocks = [
-            self._block(*self._codes(block, before), offsets, exact)
-            for before, block in self._blocks(texts)
-        ]
+        blocks = [self._block(*block, offsets, exact) for block in self._blocks(texts)]
         F = blocks[0] if len(blocks) == 1 else type(blocks[0])(scipy.sparse.vstack(blocks, "csr"))
         if self.normalize:
             lengths = np.sqrt(squared_lengths(F))
@@ -165,8 +162,9 @@ class Spectrum(FeatureKernel):
         """How many different substrings there are of each length, as Python integers."""
         return [self._base() ** n for n in self.lengths()]
 
-    def _block(self, codes, starts, offsets, exact):
+    def _block(self, before, texts, offsets, exact):
         """Counts of some strings, all their letters in one array."""
+        codes, starts = self._codes(texts, before)
         keys, rows = [], []
         for length, offset in zip(self.lengths(), offsets):
             # The first letter of each window, and the string that it is in.

@@ -211,9 +211,8 @@ def check_mercer(
     if kernel.is_proven:
         units = max(units, float(kernel.rounding(kernel.landmarks(sample))))
     noise = units * n * eps * largest
-    value, witness = None, vectors[:, 0]
-    if not smallest < -noise:
-        witness = _relative_witness(kernel, sample, K, units * n * eps)
+    value = None
+    witness = _witness(kernel, sample, K, units * n * eps) if smallest >= -noise else vectors[:, 0]
     if witness is not None:
         a = witness.astype(np.longdouble)  # on the values that the kernel returned
         value = float(a @ (K.astype(np.longdouble) @ a))
@@ -237,7 +236,7 @@ def check_mercer(
     )
 
 
-def _relative_witness(kernel, sample, K, noise):
+def _witness(kernel, sample, K, noise):
     """A witness among points whose k(x, x) is far below the largest: where the rows are scaled to
     the size that their own rounding has, their eigenvalues show."""
     with np.errstate(invalid="ignore"):
