@@ -12,7 +12,7 @@ from .capabilities import OfOneNumber
 from .geometry import dense_rows, inner_products, ones_for, over_columns
 from .kernel import ALL, Kernel
 from .parameters import RULES, as_numbers, column_scale, per_column
-from .spectral import ByColumn, FourierForm, RadialForm, images_of, matern_density
+from .spectral import ByColumn, FourierForm, MaternForm
 from .types import Array, Gamma, PerColumn, Tile
 
 # Sparse counts up to this one are compared by sparse products, one column per level.
@@ -107,7 +107,7 @@ class Laplacian(Columnwise):
 
         def of_column(a: int, d: int) -> FourierForm:
             own = float(np.broadcast_to(gamma, (d,))[a])
-            return RadialForm(own, matern_density(0.5), images_of(lambda r: np.exp(-r)))
+            return MaternForm(own, 0.5, lambda r: np.exp(-r))
 
         return ByColumn(of_column)
 

@@ -10,12 +10,12 @@ from scipy.sparse import issparse
 from scipy.special import kv
 
 from ..engine import Form, in_place, is_number, is_numpy, namespace
-from . import spectral
 from .capabilities import OfOneNumber, Slopes
 from .geometry import EuclideanFrame, SingleSums, ones_for
 from .kernel import ALL, Kernel
 from .matern import MANY_DERIVATIVES, matern_of_large_nu, matern_of_small_nu
 from .parameters import POSITIVE, RULES, as_numbers, column_scale, domain, is_one_number, per_column
+from .spectral import FourierForm, GaussianForm, MaternForm, RationalForm
 from .types import Array, Gamma, PerColumn, Tile
 
 UNIT = float(np.finfo(float).eps) / 2
@@ -178,10 +178,8 @@ class RBF(Stationary):
     def slope(self, t: Array, xp: ModuleType) -> Array:
         return xp.exp(t)
 
-    def fourier_form(self) -> spectral.FourierForm | None:
-        return spectral.RadialForm(
-            self.scale(), spectral.gaussian_density, spectral.images_of(lambda r: np.exp(-(r**2)))
-        )
+    def fourier_form(self) -> FourierForm | None:
+        return GaussianForm(self.scale())
 
 
 class RationalQuadratic(Stationary):
@@ -246,11 +244,8 @@ class RationalQuadratic(Stationary):
     def fused(self) -> tuple[Any, ...]:
         return "rational", float(self.alpha)
 
-    def fourier_form(self) -> spectral.FourierForm | None:
-        a = float(self.alpha)
-        return spectral.RadialForm(
-            self.scale(), spectral.rational_density(a), spectral.rational_images(a)
-        )
+    def fourier_form(self) -> FourierForm | None:
+        return RationalForm(self.scale(), float(self.alpha))
 
 
 class Matern(Stationary):
@@ -394,12 +389,8 @@ class Matern(Stationary):
         closed = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}
         return (closed[self.nu],) if self.nu in closed else ()
 
-    def fourier_form(self) -> spectral.FourierForm | None:
-        """log k is concave from nu = 1/2 on; below, its slope is at least sqrt(2 nu)."""
-        nu = float(self.nu)
-        rate = math.inf if nu >= 0.5 else math.sqrt(2 * nu)
-        images = spectral.images_of(lambda r: self.formula(-(r**2), np), rate)
-        return spectral.RadialForm(self.scale(), spectral.matern_density(nu), images)
+    def fourier_form(self) -> FourierForm | None:
+        return MaternForm(self.scale(), float(self.nu), lambda r: self.formula(-(r**2), np))
 
     def rounding(self, S: Array) -> float:
         units = super().rounding(S)
