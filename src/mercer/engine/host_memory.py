@@ -48,10 +48,8 @@ def _left_by_groups(total: int) -> Iterator[int]:
 
 @lru_cache(maxsize=8)
 def _groups(membership: str, groups: Path) -> list[tuple[Path, tuple[str, str, str]]]:
-    """The folders of this process's control groups and of all that contain them.
-
-    Inside a container they are usually the root alone.
-    """
+    """The folders of this process's control groups and of all that contain them: inside a container
+    usually the root alone."""
     found: list[tuple[Path, tuple[str, str, str]]] = []
     for line in membership.splitlines():
         _, controllers, path = line.split(":", 2)

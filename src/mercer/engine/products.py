@@ -127,10 +127,7 @@ class SingleValues:
 
     @classmethod
     def of(cls, form: Form, X: Any) -> "SingleValues | None":
-        """None where single precision loses too much.
-
-        [2 x, -1, -|x|^2] against [z, |z|^2, 1]: minus squared distances as one product.
-        """
+        """None where single precision loses too much."""
         X = as_numpy(X)
         centre = X.mean(axis=0, dtype=np.float64)
         terms = []
@@ -165,7 +162,8 @@ class SingleValues:
 
 
 def _sides(leaf, X, centre):
-    """(left, right) of a leaf in single precision; None where that loses too much."""
+    """(left, right) of a leaf in single precision; None where that loses too much. Minus squared
+    distances are one product: [2 x, -1, -|x|^2] against [z, |z|^2, 1]."""
     n, d = X.shape
     scale = np.asarray(leaf.scale, dtype=np.float64)
     left = right = np.empty((n, d + 2 if leaf.of_distance else d), dtype=np.float32)
@@ -202,14 +200,8 @@ class MatrixProduct:
 
     @classmethod
     def of(cls, kernel: Any, X: Array, room: float = 0) -> "MatrixProduct":
-        """K V with every kernel value in double precision.
-
-        Parameters
-        ----------
-        kernel : Kernel, bound to its data
-        X : its points, in double precision where they are numbers
-        room : bytes in which K may be stored
-        """
+        """K V with every kernel value in double precision, for a kernel bound to its data X (in
+        double precision where they are numbers); `room`: bytes in which K may be stored."""
         n, form = X.shape[0], _form(kernel, X)
         stored = kernel.layout.stored_rows(kernel, X)
         if stored is not None:

@@ -31,10 +31,8 @@ DEVICE_TILE_SHARE = 0.05
 
 
 def evaluate(kernel: Any, X: Array, Y: Array | None = None, *, S: Any = None):
-    """The kernel matrix k(X, Y), stored; half is evaluated and mirrored where k is symmetric.
-
-    `S` : Y in the form that `kernel.against` takes, where it is known
-    """
+    """The kernel matrix k(X, Y), stored; half is evaluated and mirrored where k is symmetric. `S`
+    is Y in the form that `kernel.against` takes, where it is known."""
     half = Y is None and S is None and kernel.symmetric
     S = kernel.landmarks(X if Y is None else Y) if S is None else S
     tile = kernel.against(S)

@@ -47,10 +47,8 @@ class ObjectKernel(Kernel):
 
 
 class FeatureKernel(ObjectKernel):
-    """k(x, z) = <features of x, features of z>: a subclass gives `features`, dense or sparse.
-
-    Valid because it is an inner product.
-    """
+    """k(x, z) = <features of x, features of z>, and so valid: a subclass gives `features`, dense or
+    sparse."""
 
     is_psd = True
 

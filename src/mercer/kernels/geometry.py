@@ -33,11 +33,7 @@ def inner_products(rows: Any, S_transposed: Any):
 
 class EuclideanFrame:
     """Squared distances from any rows to fixed points S, coordinates first scaled column by column.
-
-    ``cancels`` is the relative size of squared distances that are recomputed by differences:
-    tiny for functions smooth in d^2; larger where d itself enters (an error e in d^2 is one of
-    e / 2d in d).
-    """
+    `cancels` is the share of |x|^2 below which they are recomputed by differences."""
 
     def __init__(self, S, scale, cancels):
         self.xp = xp = namespace(S)

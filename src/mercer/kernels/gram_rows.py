@@ -64,11 +64,9 @@ class DataRows:
     def support(
         self, kernel: Any, points: Array, used: np.ndarray, kept: np.ndarray, width: int
     ) -> Any:
-        """The points S of an expansion over some of the rows.
-
-        kept : places of the points among all `width` training points
-        """
-        return kernel.landmarks(self.in_double(take(points, used)))
+        """The points S of an expansion over some of the rows; `kept` are the places of the points
+        among all `width` training points."""
+        return self.landmarks(kernel, points, used)
 
     def shown(self, points: Any) -> Any:
         """Points or landmarks as users see them."""

@@ -259,9 +259,7 @@ def _plain(X):
 
 def _arcs(pairs, n):
     """Both directions of every edge, each once and sorted by its ends; and which edge it was.
-
-    A sparse matrix whose rows and columns are the ends sorts them by counting.
-    """
+    A sparse matrix whose rows and columns are the ends sorts them by counting."""
     n, m = int(n), len(pairs)
     ends = np.concatenate([pairs, pairs[:, ::-1]])
     edge = np.concatenate([np.arange(m), np.arange(m)])

@@ -226,11 +226,8 @@ def looks_numeric(X: Any):
 
 
 def is_vector(x: Any, kind: str) -> bool:
-    """Whether x is a single vector of a kernel on this kind of points.
-
-    Kernels on objects take a 1-D array for a batch of objects; a list may be one, too, of which
-    Constant() takes any.
-    """
+    """Whether x is a single vector of a kernel on this kind of points. Kernels on objects take a
+    1-D array for a batch of them, and Constant() takes a list of any objects."""
     if kind in ("vectors", "table") and isinstance(x, (list, tuple)):
         x = np.asarray(x)
     numeric = is_array(x) and x.ndim == 1 and getattr(x.dtype, "kind", "f") in "fiub"
@@ -331,9 +328,7 @@ def as_fitted_points(X: Any, S: Any, dtype: Any, *, keep_wider: bool = False):
 
 def row_weights(values: Any, n: int | None = None):
     """Weights of some rows as float64: finite and not negative; of all n rows where n is given.
-
-    None stays None: all rows weigh alike.
-    """
+    None stays None: all rows weigh alike."""
     if values is None:
         return None
     with naming("sample_weight"):

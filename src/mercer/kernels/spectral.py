@@ -48,20 +48,15 @@ class Series:
 
 
 class FourierForm(ABC):
-    """Description of a kernel that can be written as a Fourier series.
-
-    `size` is k(x, x). Tolerances are relative to it.
-    """
+    """A kernel that is a Fourier series on a box. Tolerances are relative to `size`, k(x, x)."""
 
     size: float = 1.0
 
     @abstractmethod
     def reach(self, extent: np.ndarray, tol: float) -> tuple[np.ndarray, list[list[float]]]:
         """Per column, the smallest period at which images stay out of the box (0 where any will
-        do), and the periods that the kernel has itself.
-
-        `extent` holds the largest difference of two points in each column.
-        """
+        do), and the periods that the kernel has itself. `extent` holds the largest difference of
+        two points in each column."""
 
     @abstractmethod
     def modes(self, periods: np.ndarray, tol: float) -> np.ndarray:
