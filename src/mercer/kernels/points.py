@@ -139,13 +139,10 @@ def refuse_dates(X: Any, name: str = "X"):
         columns = [c for c, dtype in kinds if _is_date(dtype)]
         what = f"column {columns[0]!r} of {name} holds" if columns else ""
     else:
-        first = X[:1] if isinstance(X, (list, tuple)) else X
-        if isinstance(X, (list, tuple)):
-            try:
-                first = np.asarray(first)
-            except ValueError:  # rows of several lengths, which are refused elsewhere
-                return
-        dtype = getattr(first, "dtype", None)
+        try:
+            dtype = getattr(np.asarray(X[:1]) if isinstance(X, (list, tuple)) else X, "dtype", None)
+        except ValueError:  # rows of several lengths, which are refused elsewhere
+            return
         what = f"{name} has dtype {dtype} and holds" if _is_date(dtype) else ""
     if what:
         raise TypeError(
