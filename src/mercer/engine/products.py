@@ -291,7 +291,9 @@ def _form(kernel, X):
 
 def _fused(form, X, exact):
     """In one pass on a GPU, or None where that is not known for the form or the device."""
-    if form is None or not form.is_fusible or not _is_cuda(X):
+    if form is None or not _is_cuda(X):
+        return None
+    if not all(leaf.function for term in form.terms for leaf in term.leaves):
         return None
     from .fused import FusedProduct
 

@@ -9,7 +9,6 @@ import operator
 from collections.abc import Sequence
 from functools import reduce
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -61,12 +60,8 @@ class Constant(Kernel):
         self.c = c
 
     def against(self, S: Array) -> Tile:
-        n = S.shape[0]
-
-        def tile(rows: Any, columns: slice = ALL):
-            return _full(rows, (rows.shape[0], len(range(*columns.indices(n)))), self.c)
-
-        return tile
+        places = range(S.shape[0])
+        return lambda rows, columns=ALL: _full(rows, (rows.shape[0], len(places[columns])), self.c)
 
     def diagonal(self, X: Array) -> Array:
         return _full(X, (X.shape[0],), self.c)

@@ -141,6 +141,9 @@ class OfOneNumber:
         """dk / dt, where it is known; t is not overwritten."""
         raise NotImplementedError(f"{type(self).__name__} has no slope(t, xp).")
 
+    def _of(self, t):
+        return self.formula(t, namespace(t))
+
     @property
     def knows_slope(self) -> bool:
         return type(self).slope is not OfOneNumber.slope

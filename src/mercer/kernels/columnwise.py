@@ -104,12 +104,7 @@ class Laplacian(Columnwise):
     def fourier_form(self) -> FourierForm | None:
         """Matern's kernel with nu = 1/2 in each column."""
         gamma = as_numbers(self.gamma)
-
-        def of_column(a: int, d: int) -> FourierForm:
-            own = float(np.broadcast_to(gamma, (d,))[a])
-            return MaternForm(own, 0.5, lambda r: np.exp(-r))
-
-        return ByColumn(of_column)
+        return ByColumn(lambda scale: MaternForm(scale, 0.5, lambda r: np.exp(-r)), gamma)
 
 
 def _not_negative(X: Any, compares: str, remedy: str = "") -> Any:

@@ -136,12 +136,6 @@ class Binary(Composite):
         left = printed_in(self.left, self.precedence)
         return f"{left} {self.symbol} {printed_in(self.right, self.precedence + 1)}"
 
-    # --- values -----------------------------------------------------------------------------------
-
-    def _of_terms(self, answers):
-        """Combine the terms' answers, none of which is kept longer than needed."""
-        return combined(answers, self.operation)
-
     def against(self, S: Array) -> Tile:
         first, *others = [term.against(S) for term in self.terms]
 
@@ -154,15 +148,14 @@ class Binary(Composite):
         return _checked_if_needed(self, tile)
 
     def diagonal(self, X: Array) -> Array:
-        terms = self.terms
-        diagonal = _checked_if_needed(self, lambda: self._of_terms(t.diagonal(X) for t in terms))
-        return diagonal()
+        own = (term.diagonal(X) for term in self.terms)
+        return _checked_if_needed(self, combined)(own, self.operation)
 
     def magnitude(self, X: Array) -> Array:
-        return self._of_terms(term.magnitude(X) for term in self.terms)
+        return combined((term.magnitude(X) for term in self.terms), self.operation)
 
     def fused_form(self) -> Form | None:
-        return self._of_terms(term.fused_form() for term in self.terms)
+        return combined((term.fused_form() for term in self.terms), self.operation)
 
     has_slope = asked("has_slope", all)
 
@@ -188,7 +181,7 @@ class Binary(Composite):
 
 
 def combined(answers: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Any:
-    """As functools.reduce, with None as soon as there is one."""
+    """As functools.reduce, with None as soon as there is one; none is kept longer than needed."""
     rest = iter(answers)
     total = next(rest)
     for answer in rest:
@@ -230,18 +223,14 @@ class FunctionOf(OfOneNumber, Unary):
     def magnitude(self, X: Array) -> Array:
         return above_underflow(self._of(self.kernel.magnitude(X)))
 
-    def _of(self, t):
-        return self.formula(t, namespace(t))
-
     @property
     def has_slope(self) -> bool:
         return self.kernel.has_slope and self.knows_slope
 
     def slopes(self, Z: Array, S: Array) -> Slopes:
         inner = self.kernel.slopes(Z, S)
-        t, xp = inner.value, namespace(inner.value)
-        slope = self.slope(t, xp)
-        return inner.inside(self.formula(t, xp), slope)
+        slope = self.slope(inner.value, namespace(inner.value))
+        return inner.inside(self._of(inner.value), slope)
 
 
 class OnImages(Unary):

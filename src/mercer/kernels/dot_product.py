@@ -34,9 +34,8 @@ class DotProduct(OfOneNumber, Kernel):
     def slopes(self, Z: Array, S: Array) -> Slopes:
         weight = float(as_numbers(self.gamma))
         t = weight * (Z @ S.T)
-        xp = namespace(t)
-        e = weight * self.slope(t, xp)
-        return Slopes(self.formula(t, xp), None, e)
+        e = weight * self.slope(t, namespace(t))
+        return Slopes(self._of(t), None, e)
 
     def left(self, X: Array) -> Array:
         """x as it enters the inner product from the left."""
@@ -48,20 +47,13 @@ class DotProduct(OfOneNumber, Kernel):
 
     def against(self, S: Array) -> Tile:
         S = self.right(S)
-
-        def tile(rows: Any, columns: slice = ALL):
-            t = inner_products(self.left(rows), S[columns, :].T)
-            return self.formula(t, namespace(t))
-
-        return tile
+        return lambda rows, columns=ALL: self._of(inner_products(self.left(rows), S[columns, :].T))
 
     def diagonal(self, X: Array) -> Array:
-        t = self._squares(X)
-        return self.formula(t, namespace(t))
+        return self._of(self._squares(X))
 
     def magnitude(self, X: Array) -> Array:
-        t = above_underflow(self._squares(X))
-        return above_underflow(self.formula(t, namespace(t)))
+        return above_underflow(self._of(above_underflow(self._squares(X))))
 
     def _squares(self, X):
         """<x, x> of every row."""

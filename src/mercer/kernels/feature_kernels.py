@@ -67,7 +67,18 @@ def map_products(features: Callable, S: Any) -> Tile:
     F = features(S)
     if scipy.sparse.issparse(F):
         return SparseProducts(features, S, F)
-    return DenseProducts(features, S, F)
+    known = Remembered(lambda rows: (features(rows),), S, (F,))
+
+    def tile(rows: Any, columns: slice = ALL) -> np.ndarray:
+        (left,) = known(rows)
+        if left.shape[1] != F.shape[1]:
+            raise ValueError(
+                "points of two widths cannot be compared: all need the same columns or channels "
+                f"(their maps have {left.shape[1]} and {F.shape[1]} coordinates)."
+            )
+        return left @ F[columns].T
+
+    return tile
 
 
 class Remembered:
@@ -94,22 +105,6 @@ class Remembered:
             # The rows are kept, so that no other rows can come to lie at their address.
             self.last.where, self.last.rows = where, rows
         return self.last.value
-
-
-class DenseProducts:
-    """Inner products of dense coordinates."""
-
-    def __init__(self, features: Callable, S: Any, F: np.ndarray):
-        self.rows = Remembered(lambda rows: (features(rows),), S, (F,))
-
-    def __call__(self, rows: Any, columns: slice = ALL) -> np.ndarray:
-        (left,), (right,) = self.rows(rows), self.rows.of_S
-        if left.shape[1] != right.shape[1]:
-            raise ValueError(
-                "points of two widths cannot be compared: all need the same columns or channels "
-                f"(their maps have {left.shape[1]} and {right.shape[1]} coordinates)."
-            )
-        return left @ right[columns].T
 
 
 class SparseProducts:

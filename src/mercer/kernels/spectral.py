@@ -272,11 +272,12 @@ class ColumnsForm(FourierForm):
         return spread
 
 
-@dataclass(frozen=True)
 class ByColumn(FourierForm):
-    """A product over all columns; of_column(a, d) is the form of column a among d."""
+    """A product over all columns of make(own numbers): each parameter is one number for all, or one
+    per column."""
 
-    of_column: Callable[[int, int], FourierForm]
+    def __init__(self, make: Callable[..., FourierForm], *parameters: np.ndarray):
+        self.make, self.parameters = make, parameters
 
     def reach(self, extent: np.ndarray, tol: float):
         return self._expanded(extent).reach(extent, tol)
@@ -288,8 +289,8 @@ class ByColumn(FourierForm):
         return self._expanded(periods).series(periods, extent, tol)
 
     def _expanded(self, columns):
-        d = len(columns)
-        return ProductForm([ColumnsForm(self.of_column(a, d), [a]) for a in range(d)])
+        own = zip(*(np.broadcast_to(p, len(columns)).tolist() for p in self.parameters))
+        return ProductForm([ColumnsForm(self.make(*numbers), [a]) for a, numbers in enumerate(own)])
 
 
 class SumForm(FourierForm):

@@ -57,7 +57,7 @@ class Stationary(OfOneNumber, Kernel):
         xp = namespace(t)
         t = xp.where(t < 0, t, xp.zeros_like(t))
         p = self.slope(t, xp) * (-2 * scale**2)
-        return Slopes(self.formula(t, xp), p, -p)
+        return Slopes(self._of(t), p, -p)
 
     def slope_against(self, S: Array) -> Tile | None:
         return self._tile(S, self.slope) if self.is_smooth else None
