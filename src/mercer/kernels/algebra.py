@@ -9,6 +9,7 @@ import operator
 from collections.abc import Sequence
 from functools import reduce
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -60,7 +61,7 @@ class Constant(Kernel):
         self.c = c
 
     def against(self, S: Array) -> Tile:
-        places = range(S.shape[0])
+        places: Any = range(S.shape[0])
         return lambda rows, columns=ALL: _full(rows, (rows.shape[0], len(places[columns])), self.c)
 
     def diagonal(self, X: Array) -> Array:
