@@ -116,7 +116,7 @@ def test_methods_ask_as_little(words):
 def test_nothing_is_remembered_after_a_fit(words):
     f = Counting(shared_letters)
     fitted = KernelMap(f, max_rank=RANK).fit(words)
-    assert fitted.kernel_.known is None
+    assert fitted.kernel_.known is calls.NOTHING
     f.calls = 0
     fitted.transform(words[:7])
     assert f.calls == 7 * RANK
@@ -133,7 +133,7 @@ def test_an_inner_memory_is_the_outer_one(words):
             assert kernel.known is known
         assert kernel.known is known
         tiles.evaluate(kernel, points)
-    assert kernel.known is None
+    assert kernel.known is calls.NOTHING
     assert f.calls == N * (N + 1) / 2
 
 

@@ -17,12 +17,10 @@ from mercer import (
     RationalQuadratic,
 )
 from mercer.kernels.spectral import (
+    GaussianForm,
+    MaternForm,
+    RationalForm,
     TooManyModesError,
-    gaussian_density,
-    images_of,
-    matern_density,
-    rational_density,
-    rational_images,
 )
 
 CASES = [
@@ -87,10 +85,13 @@ def test_the_series_is_the_kernel_up_to_its_bound(kernel, d, tol):
 @pytest.mark.parametrize(
     ("density", "k"),
     [
-        (gaussian_density, lambda r: np.exp(-(r**2))),
-        (matern_density(0.5), lambda r: np.exp(-r)),
-        (matern_density(1.5), lambda r: (1 + np.sqrt(3) * r) * np.exp(-np.sqrt(3) * r)),
-        (rational_density(1.7), lambda r: (1 + r**2 / 3.4) ** -1.7),
+        (GaussianForm(1.0).density, lambda r: np.exp(-(r**2))),
+        (MaternForm(1.0, 0.5, None).density, lambda r: np.exp(-r)),
+        (
+            MaternForm(1.0, 1.5, None).density,
+            lambda r: (1 + np.sqrt(3) * r) * np.exp(-np.sqrt(3) * r),
+        ),
+        (RationalForm(1.0, 1.7).density, lambda r: (1 + r**2 / 3.4) ** -1.7),
     ],
     ids=["gaussian", "exponential", "matern", "rational"],
 )
@@ -112,9 +113,9 @@ def test_images_are_bounded(d):
         return float(((2 * s + 1) ** d - (2 * s - 1) ** d) @ k(first + (s - 1) * step))
 
     cases = [
-        (images_of(lambda r: np.exp(-(r**2))), lambda r: np.exp(-(r**2))),
-        (images_of(lambda r: np.exp(-r)), lambda r: np.exp(-r)),
-        (rational_images(2.5), lambda r: (1 + r**2 / 5) ** -2.5),
+        (GaussianForm(1.0).images, lambda r: np.exp(-(r**2))),
+        (MaternForm(1.0, 0.5, lambda r: np.exp(-r)).images, lambda r: np.exp(-r)),
+        (RationalForm(1.0, 2.5).images, lambda r: (1 + r**2 / 5) ** -2.5),
     ]
     for images, k in cases:
         for first, step in [(1.0, 1.0), (0.2, 3.0), (5.0, 6.0)]:

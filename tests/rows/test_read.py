@@ -105,7 +105,7 @@ def test_a_gram_matrix_is_cut_by_rows_and_columns(data):
     assert_allclose(layout.values(precomputed, K, rows, rows[:2]), kernel(X[rows], X[rows[:2]]))
     assert_allclose(kernel.layout.values(kernel, X, rows, rows[:2]), K[np.ix_(rows, rows[:2])])
     with pytest.raises(ValueError, match=r"k\(z, z\): pass it as diag="):
-        layout.new_diagonal(precomputed, K)
+        layout.own_values(precomputed, K, None, K)
     with pytest.raises(ValueError, match="square Gram matrix at fit"):
         read(KernelRidge(), K[:, :9], Precomputed(), y, targets="numbers")
 

@@ -43,15 +43,7 @@ from .checks import (
 )
 from .forms import Form
 from .line_search import line_search
-from .memory import (
-    MapBytes,
-    MemoryLimitError,
-    coordinates_bytes,
-    matrix_bytes,
-    readable,
-)
-from .products import (
-    MatrixProduct,
-)
+from .memory import MapBytes, MemoryLimitError, coordinates_bytes, matrix_bytes, readable
+from .products import MatrixProduct
 from .resources import Resources, current, using
 from .threads import one_blas_thread, single_threaded

@@ -120,10 +120,8 @@ def as_host(x: Any):
 
 
 def on_device_of(x: Any, reference: Array, dtype: Any = None):
-    """x as an array of the same kind, device (and dtype, unless given) as the reference.
-
-    `dtype=float` is double precision. Points that are not arrays count as NumPy's.
-    """
+    """x as an array of the kind, device and dtype of the reference, unless a dtype is given (float:
+    double precision). Points that are not arrays count as NumPy's."""
     xp = namespace(reference) if is_array(reference) else np
     if dtype is None:
         dtype = reference.dtype
@@ -228,10 +226,8 @@ BLOCK, WHOLE = 2048, 8192
 
 
 def cholesky(K: Any, *, in_place: bool = False):
-    """The lower Cholesky factor, or None where K is not positive definite to rounding.
-
-    `in_place`: in the memory of an array of NumPy; above the diagonal K stays as it was.
-    """
+    """The lower Cholesky factor, or None where K is not positive definite to rounding; `in_place`:
+    as cholesky_in_place, for NumPy."""
     if in_place:
         return cholesky_in_place(K)
     if is_numpy(K):

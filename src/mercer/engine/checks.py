@@ -42,7 +42,8 @@ def check_classes(y: np.ndarray) -> None:
     """Refuse classes that cannot be told apart: missing ones, and texts beside numbers."""
     if y.dtype.kind != "O":
         return
-    missing = [value for value in y if value is None or _is_nan(value)]
+    gaps = ("NoneType", "NAType", "NaTType")
+    missing = [v for v in y if type(v).__name__ in gaps or (isinstance(v, float) and v != v)]
     if missing:
         raise ValueError(
             f"y has no class in {len(missing)} of {len(y)} rows ({missing[0]}): leave them out."
@@ -52,9 +53,3 @@ def check_classes(y: np.ndarray) -> None:
         raise ValueError(
             f"y holds classes of several types ({kinds}): write all of them in one, such as str."
         )
-
-
-def _is_nan(value):
-    return type(value).__name__ in ("NAType", "NaTType") or (
-        isinstance(value, float) and value != value
-    )

@@ -74,11 +74,6 @@ class Form:
         ]
         return _if_small(Form(tuple(products)))
 
-    @property
-    def is_fusible(self):
-        """Whether every leaf has a function that `fused` knows."""
-        return all(leaf.function for term in self.terms for leaf in term.leaves)
-
 
 def _if_small(form):
     factors = max(len(term.leaves) for term in form.terms)

@@ -5,6 +5,7 @@ allow less: its limits are files that exist on Linux alone, and are left out els
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -35,18 +36,20 @@ def _left_by_groups(total: int) -> Iterator[int]:
             if allowed >= total:  # no limit; every fit asks, and the other files take longer
                 continue
             left = allowed - int((folder / used).read_text("utf-8"))
-            # Pages of files that were read once are counted as used, and are given up on demand.
-            yield left + _statistics(folder / "memory.stat").get(cache, 0)
         except (OSError, ValueError):  # no such group, or no limit ("max")
             continue
+        # Pages of files that were read once are counted as used, and are given up on demand.
+        with suppress(OSError, ValueError):
+            lines = (folder / "memory.stat").read_text("utf-8").splitlines()
+            pairs = (line.split() for line in lines)
+            left += {name: int(number) for name, number in pairs}.get(cache, 0)
+        yield left
 
 
 @lru_cache(maxsize=8)
 def _groups(membership: str, groups: Path) -> list[tuple[Path, tuple[str, str, str]]]:
-    """The folders of this process's control groups and of all that contain them.
-
-    Inside a container they are usually the root alone.
-    """
+    """The folders of this process's control groups and of all that contain them: inside a container
+    usually the root alone."""
     found: list[tuple[Path, tuple[str, str, str]]] = []
     for line in membership.splitlines():
         _, controllers, path = line.split(":", 2)
@@ -60,12 +63,3 @@ def _groups(membership: str, groups: Path) -> list[tuple[Path, tuple[str, str, s
         around = [folder for folder in own.parents if folder == root or root in folder.parents]
         found += [(folder, names) for folder in (own, *around)]
     return found
-
-
-def _statistics(path: Path) -> dict[str, int]:
-    """The "name number" lines of memory.stat."""
-    try:
-        pairs = (line.split() for line in path.read_text("utf-8").splitlines())
-        return {name: int(number) for name, number in pairs}
-    except (OSError, ValueError):
-        return {}

@@ -75,10 +75,8 @@ class MapBytes:
     def stored(
         n: int, copies: float = 2, size: int = 8, *, on_cpu: bool = True, proven: bool = True
     ) -> float:
-        """K is stored: K, the coordinates and the factor (on a device these two are one).
-
-        A kernel of unknown validity keeps K once more, to be compared with the coordinates.
-        """
+        """K is stored: K, the coordinates and the factor (on a device these two are one); once more
+        for a kernel of unknown validity, to be compared with the coordinates."""
         return matrix_bytes(n, max(copies, 3 if on_cpu else 2) + (not proven), size)
 
     @staticmethod

@@ -39,7 +39,10 @@ def sums(t: Any, v: np.ndarray, m: tuple[int, ...], eps: float) -> np.ndarray:
     if not is_numpy(t):
         F = as_numpy(_on_device(1, t, packed, shape, -1, max(eps, FINEST)))
     elif _plainly(t.shape[0] * math.prod(shape)):
-        F = _plain_sums(t, packed, m)
+        F = np.zeros((len(packed), math.prod(shape)), dtype=complex)
+        for part, waves in _waves(t, m):
+            F += np.conj(np.conj(packed[:, part]) @ waves)
+        F = F.reshape(len(packed), *shape)
     else:
         F = _finufft(1, t, packed, shape, -1, eps)
     flipped = np.conj(F[(slice(None), *[slice(None, None, -1)] * len(m))])
@@ -54,7 +57,9 @@ def values(t: Any, C: np.ndarray, eps: float) -> Any:
     if not is_numpy(t):
         f = _on_device(2, t, packed, packed.shape[1:], 1, max(eps, FINEST))
     elif _plainly(t.shape[0] * math.prod(C.shape[1:])):
-        f = _plain_values(t, packed)
+        f = np.empty((len(packed), t.shape[0]), dtype=complex)
+        for part, waves in _waves(t, tuple(n // 2 for n in C.shape[1:])):
+            f[:, part] = packed.reshape(len(packed), -1) @ waves.T
     else:
         f = _finufft(2, t, packed, None, 1, eps)
     xp = namespace(f)
@@ -116,38 +121,12 @@ def _on_device(kind, t, packed, shape, sign, eps):
         raise ValueError("points and values of a transform must be finite.")
     # In three columns a tile of double precision is more than the shared memory of some devices.
     options = {"gpu_method": 1} if d == 3 else {}
-    plan = cufinufft.Plan(
-        kind,
-        shape,
-        len(packed),
-        eps,
-        sign,
-        "complex128",
-        gpu_device_id=where,
-        gpu_stream=stream,
-        **options,
-    )
+    options |= {"gpu_device_id": where, "gpu_stream": stream}
+    plan = cufinufft.Plan(kind, shape, len(packed), eps, sign, "complex128", **options)
     plan.setpts(*[2 * math.pi * t[:, a] for a in range(d)])
     given = on_device_of(packed, t, xp.complex128)
     found = plan.execute(given)
     return xp.reshape(found, (len(packed), *(shape if kind == 1 else (-1,))))
-
-
-# --- plain products -------------------------------------------------------------------------------
-
-
-def _plain_sums(t, packed, m):
-    total = np.zeros((len(packed), math.prod(2 * k + 1 for k in m)), dtype=complex)
-    for part, waves in _waves(t, m):
-        total += np.conj(np.conj(packed[:, part]) @ waves)
-    return total.reshape(len(packed), *(2 * k + 1 for k in m))
-
-
-def _plain_values(t, packed):
-    f = np.empty((len(packed), t.shape[0]), dtype=complex)
-    for part, waves in _waves(t, tuple(n // 2 for n in packed.shape[1:])):
-        f[:, part] = packed.reshape(len(packed), -1) @ waves.T
-    return f
 
 
 def _waves(t, m):

@@ -3,28 +3,23 @@
 An exact product works in double precision whatever the data. A quick one works in single precision:
 what it misses is made up for by whoever refines with exact residuals. Each takes the best of the
 ways that the memory allows: K stored, tiles of which both halves are used, or fused on a GPU.
+
+Tiles are added up in shares that are computed apart: on threads here, or by the workers of a
+cluster. A share is every step-th block of rows with all tiles before it: all cost about the same.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from . import tiles
-from .arrays import Array, is_cpu, is_matrix, is_numpy, namespace, rows_of
+from .arrays import Array, as_numpy, is_cpu, is_matrix, is_numpy, namespace, rows_of
+from .forms import Form
 from .memory import coordinates_bytes, matrix_bytes
 from .resources import current
-from .shares import (
-    EXACT_TILE,
-    FEW_COLUMNS,
-    QUICK_TILE,
-    KernelValues,
-    RowShares,
-    Shares,
-    SingleValues,
-    StoredValues,
-)
 
 # Sums that are added up apart, and then together: as many tasks for threads. Their number follows
 # from sizes alone, so that the result does not depend on the number of threads.
@@ -32,6 +27,160 @@ MOST_SUMS = 32
 SUM_BYTES, SUM_SHARE = 1 << 28, 8  # and one in so many bytes of a memory limit
 # Sums that a fused product holds for every row, in double precision.
 FUSED_SUMS = 128
+# Rows and columns of a tile of which both halves are used: it stays in cache with what its
+# formula writes. Double precision, single precision.
+EXACT_TILE = (256, 512)
+QUICK_TILE = (256, 256)
+# The largest error in a squared distance that a quick product is worth.
+QUICK_ERROR = 1e-4
+# Columns from which on BLAS multiplies a tile by all of them at once.
+FEW_COLUMNS = 4
+# Rows that are copied in double precision at a time.
+ROWS_AT_ONCE = 4096
+EPS32 = float(np.finfo(np.float32).eps)
+# NumPy compares an array with another array four times faster than with a number.
+ZEROS = np.zeros(QUICK_TILE, dtype=np.float32)
+
+
+def _times(t, V):
+    """t @ V. BLAS is made for many columns: two or three are faster one by one."""
+    if not 1 < V.shape[1] < FEW_COLUMNS:
+        return t @ V
+    return np.stack([t @ V[:, j] for j in range(V.shape[1])], axis=1)
+
+
+class Shares:
+    """Shares of K V for a symmetric kernel: `values(a, b, c, d)` is one tile of K."""
+
+    def __init__(self, values, n, tile, dtype):
+        self.values, self.n, self.dtype = values, n, np.dtype(dtype)
+        self.height, self.width = tile
+        self.are_stored = False
+
+    @property
+    def blocks(self):
+        """(start, stop) of the rows of every block."""
+        return tiles.cuts(self.n, self.height)
+
+    def prepared(self, V: Array):
+        """V as shares take it."""
+        return np.ascontiguousarray(V, dtype=self.dtype)
+
+    def add(self, right: np.ndarray, first: int, step: int, total: np.ndarray) -> None:
+        """Add share `first` of `step` shares to an n x m array."""
+        for a, b in self.blocks[first::step]:
+            for c, d in self.columns(a, b):
+                t = self.values(a, b, c, d)
+                total[a:b] += _times(t, right[c:d])
+                if c < a:
+                    total[c:d] += _times(t.T, right[a:b])
+
+    def columns(self, a: int, b: int) -> list[tuple[int, int]]:
+        """(start, stop) of the columns of every tile of a block: those before it, and its own."""
+        return [*tiles.cuts(a, self.width), (a, b)]
+
+    def store(self, kernel: Any) -> None:
+        """Evaluate all tiles once and keep them: half of K, never mirrored."""
+        kept = {}
+
+        def work(a: int, b: int) -> None:
+            for c, d in self.columns(a, b):
+                kept[a, c] = self.values(a, b, c, d)
+
+        tiles.run_tasks(work, self.blocks[::-1], kernel, np.empty(0))
+        self.values, self.are_stored = lambda a, b, c, d: kept[a, c], True
+
+
+class RowShares(Shares):
+    """Shares of whole rows, for similarities that may not be symmetric to the last bit."""
+
+    def add(self, right: np.ndarray, first: int, step: int, total: np.ndarray) -> None:
+        for a, b in self.blocks[first::step]:
+            for c, d in tiles.cuts(self.n, self.width):
+                total[a:b] += self.values(a, b, c, d) @ right[c:d]
+
+
+class KernelValues:
+    """Tiles of K by the kernel itself."""
+
+    def __init__(self, kernel, X, dtype=None):
+        self.kernel, self.X = kernel, X
+        self.dtype = None if dtype is None else np.dtype(dtype)
+
+    @cached_property
+    def tile(self):
+        return self.kernel.against(self.kernel.landmarks(self.X))
+
+    def __call__(self, a, b, c, d):
+        values = self.tile(rows_of(self.X, a, b), slice(c, d))
+        return values if self.dtype is None else values.astype(self.dtype, copy=False)
+
+    def __getstate__(self):
+        return {"kernel": self.kernel, "X": self.X, "dtype": self.dtype}
+
+
+class SingleValues:
+    """Tiles of K in single precision, by the form of the kernel."""
+
+    def __init__(self, terms):
+        self.terms = terms
+
+    @classmethod
+    def of(cls, form: Form, X: Any) -> "SingleValues | None":
+        """None where single precision loses too much."""
+        X = as_numpy(X)
+        centre = X.mean(axis=0, dtype=np.float64)
+        terms = []
+        for term in form.terms:
+            leaves = []
+            for leaf in term.leaves:
+                sides = _sides(leaf, X, centre)
+                if sides is None:
+                    return None
+                leaves.append((leaf, *sides))
+            terms.append((term.coefficient, leaves))
+        return cls(terms)
+
+    def __call__(self, a, b, c, d):
+        total = None
+        for coefficient, leaves in self.terms:
+            value = None
+            for leaf, left, right in leaves:
+                t = left[a:b] @ right[c:d].T
+                if leaf.of_distance:
+                    np.minimum(t, ZEROS[: b - a, : d - c], out=t)
+                    if a == c:
+                        np.fill_diagonal(t, 0.0)
+                t = leaf.formula(t, np)
+                value = t if value is None else np.multiply(value, t, out=value)
+            if value is None:
+                value = np.full((b - a, d - c), coefficient, dtype=np.float32)
+            elif coefficient != 1:
+                value *= np.float32(coefficient)
+            total = value if total is None else np.add(total, value, out=total)
+        return total
+
+
+def _sides(leaf, X, centre):
+    """(left, right) of a leaf in single precision; None where that loses too much. Minus squared
+    distances are one product: [2 x, -1, -|x|^2] against [z, |z|^2, 1]."""
+    n, d = X.shape
+    scale = np.asarray(leaf.scale, dtype=np.float64)
+    left = right = np.empty((n, d + 2 if leaf.of_distance else d), dtype=np.float32)
+    if leaf.of_distance:
+        right = np.empty_like(left)
+    for a, b in tiles.cuts(n, ROWS_AT_ONCE):
+        x = X[a:b].astype(np.float64)
+        if not leaf.of_distance:
+            left[a:b] = x * scale
+            continue
+        x = (x - centre) * scale
+        squares = np.einsum("ij,ij->i", x, x)
+        if EPS32 * float(squares.max()) > QUICK_ERROR:
+            return None
+        left[a:b, :d], left[a:b, d], left[a:b, d + 1] = 2.0 * x, -1.0, -squares
+        right[a:b, :d], right[a:b, d], right[a:b, d + 1] = x, squares, 1.0
+    return left, right
 
 
 @dataclass
@@ -51,31 +200,27 @@ class MatrixProduct:
 
     @classmethod
     def of(cls, kernel: Any, X: Array, room: float = 0) -> "MatrixProduct":
-        """K V with every kernel value in double precision.
-
-        Parameters
-        ----------
-        kernel : Kernel, bound to its data
-        X : its points, in double precision where they are numbers
-        room : bytes in which K may be stored
-        """
+        """K V with every kernel value in double precision, for a kernel bound to its data X (in
+        double precision where they are numbers); `room`: bytes in which K may be stored."""
         n, form = X.shape[0], _form(kernel, X)
         stored = kernel.layout.stored_rows(kernel, X)
         if stored is not None:
             return cls(_rows_times(stored, X), "stored", True)
+        S = kernel.landmarks(X)
+        plain = cls(lambda V: tiles.multiply(kernel, X, S, V), "tiles", True)
         if not is_cpu(X):
-            return _fused(form, X, True) or cls(_plain(kernel, X), "tiles", True)
+            return _fused(form, X, True) or plain
         halves = kernel.symmetric and is_numpy(tiles.allocate(X, (0, 0)))
         fits = matrix_bytes(n, 0.5 if halves else 1) <= room
         if halves:
             shares = cls.shares(kernel, X)
             if fits:
-                shares.values = _kept(shares, kernel)
+                shares.store(kernel)
             return cls(_on_threads(shares, kernel), "stored" if fits else "tiles", True)
         if fits:
             K = tiles.evaluate(kernel, X)
             return cls(lambda V: K @ V, "stored", True)
-        return cls(_plain(kernel, X), "tiles", True)
+        return plain
 
     @classmethod
     def quick(cls, kernel: Any, X: Array, room: float = 0) -> "MatrixProduct | None":
@@ -146,7 +291,9 @@ def _form(kernel, X):
 
 def _fused(form, X, exact):
     """In one pass on a GPU, or None where that is not known for the form or the device."""
-    if form is None or not form.is_fusible or not _is_cuda(X):
+    if form is None or not _is_cuda(X):
+        return None
+    if not all(leaf.function for term in form.terms for leaf in term.leaves):
         return None
     from .fused import FusedProduct
 
@@ -156,11 +303,6 @@ def _fused(form, X, exact):
 
 def _is_cuda(X):
     return "torch" in type(X).__module__ and str(X.device).startswith("cuda")
-
-
-def _plain(kernel, X):
-    S = kernel.landmarks(X)
-    return lambda V: tiles.multiply(kernel, X, S, V)
 
 
 def _rows_times(stored, K):
@@ -189,24 +331,12 @@ def _on_threads(shares, kernel):
             shares.add(right, first, step, sums[first])
 
         # A few columns times stored tiles: half of the cores can read all that memory gives.
-        waits = isinstance(shares.values, StoredValues) and m < FEW_COLUMNS
+        waits = shares.are_stored and m < FEW_COLUMNS
         threads = max(1, current().threads // 2) if waits else None
         tiles.run_tasks(work, [(g, apart) for g in range(apart)], kernel, right, threads=threads)
         return sums.sum(axis=0)
 
     return times
-
-
-def _kept(shares, kernel):
-    """The tiles of shares, all evaluated: half of K is stored, and never mirrored."""
-    kept = {}
-
-    def work(a: int, b: int) -> None:
-        for c, d in shares.columns(a, b):
-            kept[a, c] = shares.values(a, b, c, d)
-
-    tiles.run_tasks(work, shares.blocks[::-1], kernel, np.empty(0))
-    return StoredValues(kept)
 
 
 def _stored(values, n, kernel):

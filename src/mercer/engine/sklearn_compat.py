@@ -18,12 +18,7 @@ except ImportError:
     except ImportError:
         _VisualBlock = None
 
-__all__ = [
-    "boosted_nodes",
-    "libsvm",
-    "routing_enabled",
-    "visual_block",
-]
+__all__ = ["boosted_nodes", "libsvm", "routing_enabled", "visual_block"]
 
 
 def visual_block(estimators: list[Any], names: list[str]) -> Any:

@@ -159,11 +159,8 @@ MOST_THREADS = 64
 
 
 def n_threads(n_jobs: int | None = None):
-    """Threads for tiles: what BLAS would use, or n_jobs by joblib's rules.
-
-    BLAS's own number already honours OMP_NUM_THREADS, threadpool_limits and the limits that
-    joblib sets inside its workers.
-    """
+    """Threads for tiles: n_jobs by joblib's rules, or what BLAS would use, which already honours
+    OMP_NUM_THREADS, threadpool_limits and the limits that joblib sets inside its workers."""
     if getattr(_here, "single", False):
         return 1
     if n_jobs is not None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,8 @@ DEVICE_TILE_SHARE = 0.05
 
 
 def evaluate(kernel: Any, X: Array, Y: Array | None = None, *, S: Any = None):
-    """The kernel matrix k(X, Y), stored; half is evaluated and mirrored where k is symmetric.
-
-    `S` : Y in the form that `kernel.against` takes, where it is known
-    """
+    """The kernel matrix k(X, Y), stored; half is evaluated and mirrored where k is symmetric. `S`
+    is Y in the form that `kernel.against` takes, where it is known."""
     half = Y is None and S is None and kernel.symmetric
     S = kernel.landmarks(X if Y is None else Y) if S is None else S
     tile = kernel.against(S)
@@ -157,10 +156,11 @@ def run_tasks(
 ):
     """work(a, b) for every block, on threads where that is safe and worth it; `alone`: on one."""
     asked = threads is not None or current().n_jobs is not None
-    if alone or (kernel is not None and kernel.runs_user_code):
+    on_host = is_numpy(X) or not hasattr(X, "device")
+    if alone or not on_host or (kernel is not None and kernel.runs_user_code):
         threads = 1
-    elif threads is None or (not is_numpy(X) and hasattr(X, "device")):
-        threads = current().threads if is_numpy(X) or not hasattr(X, "device") else 1
+    elif threads is None:
+        threads = current().threads
     with progress_bar("kernel tiles", len(blocks)) as progress:
         if threads == 1 or len(blocks) == 1:
             # Explicit n_jobs: one BLAS thread here too, so that its number does not change a byte.
@@ -201,23 +201,15 @@ def _take_turns(work, waiting, threads, progress):
             waiting.clear()  # Ctrl-C: drop what has not begun; running tiles end by themselves
 
 
-class _NoProgress:
-    """Takes what a progress bar takes; tqdm starts a thread even for a bar that is not shown."""
-
-    n = 0
-
-    def update(self, n: int = 1):
-        return None
-
-    def set_postfix(self, **_):
-        return None
+# Takes what a progress bar takes: tqdm starts a thread even for a bar that is not shown.
+_NO_BAR = SimpleNamespace(n=0, update=lambda n=1: None, set_postfix=lambda **_: None)
 
 
 @contextmanager
 def progress_bar(description: str, total: int | None = None) -> Iterator[Any]:
     """A bar that counts up to the total, where it is wanted; inside another bar there is none."""
     if not current().verbose:
-        yield _NoProgress()
+        yield _NO_BAR
         return
     from tqdm.auto import tqdm  # half of what importing this library would cost
 

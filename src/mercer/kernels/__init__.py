@@ -11,23 +11,22 @@ from .adapters import (
 )
 from .algebra import Constant, Exp, PolynomialOf, Power, Product, Scaled, Sum
 from .calls import remembering
-from .columnwise import Chi2, Intersection, Laplacian
+from .columnwise import Chi2, Intersection, Laplacian, Tanimoto
 from .dot_product import Cosine, Linear, Polynomial, QuadraticForm, Sigmoid
-from .fingerprints import Tanimoto
 from .forests import ForestKernel
 from .graphs import ShortestPaths, WeisfeilerLehman
 from .kernel import Kernel, alike
 from .parameters import as_numbers, rules_in
 from .paths import GlobalAlignment, Signature, read_paths
 from .periodic import Periodic
-from .printing import html_rows, listed
+from .points import listed
 from .projected import Projected
 from .sets import SetOf
 from .spectral import TooManyModesError
 from .stationary import RBF, Matern, RationalQuadratic
 from .strings import Spectrum
 from .types import Data, Input, RandomState
-from .validity import MercerReport, NotPSDError, check_mercer, check_own_diagonal
+from .validity import MercerReport, NotPSDError, check_mercer, check_own_diagonal, html_rows
 from .wrappers import Normalized, OnColumns, OnFeatures, Rescaled
 
 __all__: list[str] = [

@@ -20,13 +20,14 @@ from ..engine import (
     on_device_of,
     require,
 )
+from .calls import NOTHING
 from .capabilities import NAMED
 from .dot_product import Linear
 from .gram_rows import require_square
 from .kernel import ALL, Kernel
-from .parameters import FUNCTION
+from .parameters import FUNCTION, domain
+from .parametrized import printed
 from .points import as_vectors, take
-from .printing import printed
 from .types import Array, Tile
 from .wrappers import OnFeatures, as_given
 
@@ -142,9 +143,12 @@ class FromFunction(Kernel):
     symmetric = None
     runs_user_code = True
     is_psd = None
-    domains = {"f": FUNCTION}
+    domains = {
+        "f": FUNCTION,
+        "symmetric": domain(lambda s: s in (None, True, False), "True, False or None"),
+    }
     # Values found earlier in the same fit, where one is under way: see calls.py.
-    known = None
+    known = NOTHING
 
     def __init__(
         self, f: Callable[[Any, Any], Any], vectorized: bool = False, symmetric: bool | None = None
@@ -162,23 +166,12 @@ class FromFunction(Kernel):
     def one_call_per_value(self) -> bool:
         return not self.vectorized
 
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        if self.symmetric not in (None, True, False):
-            raise ValueError(
-                f"FromFunction(symmetric) must be True, False or None, got {self.symmetric!r}."
-            )
-
     def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
         self.check_parameters()
-        symmetric = self._agrees_both_ways(X) if self.symmetric is None else self.symmetric
-        return type(self)(self.f, self.vectorized, symmetric)
-
-    def _agrees_both_ways(self, X):
-        """Whether f(x, z) = f(z, x) on pairs spread over the points; None for few points."""
         n = X.shape[0]
-        if n <= SPOT_CHECKS:
-            return None
+        if self.symmetric is not None or n <= SPOT_CHECKS:
+            return self.copied()
+        # Whether f(x, z) = f(z, x) on pairs spread over the points.
         i = evenly(n, SPOT_CHECKS)
         j = (i + 1 + np.arange(SPOT_CHECKS) * (n - 2) // SPOT_CHECKS) % n  # never i itself
         A, B = take(X, i), take(X, j)
@@ -189,7 +182,8 @@ class FromFunction(Kernel):
                 np.array([self.of_pair(x, z) for x, z in zip(*order)]) for order in ((A, B), (B, A))
             )
         with np.errstate(invalid="ignore"):  # infinite values are refused when they are used
-            return bool(np.abs(there - back).max() <= 1e-12 * np.abs(there).max())
+            alike = bool(np.abs(there - back).max() <= 1e-12 * np.abs(there).max())
+        return self.with_parameters(symmetric=alike)
 
     def against(self, S: Array) -> Tile:
         return lambda rows, columns=ALL: self.values(rows, S[columns])
@@ -199,13 +193,15 @@ class FromFunction(Kernel):
         shape = (X.shape[0], S.shape[0])
         if self.vectorized:
             return _checked_values(self.f(as_given(X), as_given(S)), shape, self, X)
-        half = self.symmetric and _same_memory(X, S)
+        both: tuple[Any, Any] = (X, S)
+        where = [x.__array_interface__ if is_numpy(x) else id(x) for x in both]
+        half = self.symmetric and where[0] == where[1]  # the same slice of the points
         values = np.empty(shape)
         known = self.known  # read once: a fit in another thread may end meanwhile
-        x_keys, s_keys = _keys(known, X), _keys(known, S)
+        x_keys, s_keys = [known.key(x) for x in X], [known.key(s) for s in S]
         for i, x in enumerate(X):
             for j, s in enumerate(S[: i + 1] if half else S):
-                values[i, j] = self._ask(known, x, s, x_keys[i], s_keys[j])
+                values[i, j] = known.ask(self.of_pair, x, s, x_keys[i], s_keys[j])
         if half:
             values = np.tril(values) + np.tril(values, -1).T
         return _checked_values(values, shape, self, X)
@@ -220,20 +216,13 @@ class FromFunction(Kernel):
             raise
         return _number(value, self)
 
-    def _ask(self, known, x, z, x_key, z_key):
-        if known is None:
-            return self.of_pair(x, z)
-        return known.ask(self.of_pair, x, z, x_key, z_key)
-
     def diagonal(self, X: Array) -> Array:
+        known, n = self.known, X.shape[0]
         if self.vectorized:
-            one_by_one = [
-                float(self.values(X[i : i + 1], X[i : i + 1])[0, 0]) for i in range(X.shape[0])
-            ]
-            return _checked_values(one_by_one, (X.shape[0],), self, X)
-        known = self.known
-        asked = [self._ask(known, x, x, key, key) for x, key in zip(X, _keys(known, X))]
-        return _checked_values(asked, (X.shape[0],), self, X)
+            own = [float(self.values(X[i : i + 1], X[i : i + 1])[0, 0]) for i in range(n)]
+        else:
+            own = [known.ask(self.of_pair, x, x, *[known.key(x)] * 2) for x in X]
+        return _checked_values(own, (n,), self, X)
 
 
 # Gaussian-process kernels of scikit-learn that are valid for every number of columns: not
@@ -263,9 +252,8 @@ class FromSklearn(Kernel):
         return f"FromSklearn({self.kernel!r})"
 
     def check_parameters(self) -> None:
-        for part in self._parts():
-            message = REFUSED_THERE.get(type(part).__name__)
-            require(message is None, message or "")
+        for name in {type(part).__name__ for part in self._parts()} & set(REFUSED_THERE):
+            raise ValueError(REFUSED_THERE[name])
 
     def _parts(self):
         nested = self.kernel.get_params(deep=True).values()
@@ -393,19 +381,6 @@ def as_kernel(kernel: KernelLike) -> Kernel:
         f"kernel must be a kernel, a name such as 'rbf', or a function of two points, got "
         f"{type(kernel).__name__}."
     )
-
-
-def _keys(known, X):
-    """Keys by which the memory of a fit knows each point."""
-    return [None if known is None else known.key(x) for x in X]
-
-
-def _same_memory(X, S):
-    """Whether two slices of points are the same slice."""
-    if not (is_numpy(X) and is_numpy(S)):
-        return X is S
-    same = X.__array_interface__["data"] == S.__array_interface__["data"]
-    return same and X.shape == S.shape and X.strides == S.strides
 
 
 def _number(value, kernel):

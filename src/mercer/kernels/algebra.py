@@ -14,30 +14,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from ..engine import (
-    Form,
-    device,
-    in_place,
-    is_number,
-    is_symbolic,
-    namespace,
-    require,
-)
-from .capabilities import Slopes, above_underflow, times
-from .composite import Binary, FunctionOf, asked
+from ..engine import Form, device, in_place, is_number, is_symbolic, namespace, require
+from . import monomials
+from .capabilities import Slopes, above_underflow
+from .composite import Binary, FunctionOf, asked, combined
 from .hashing import MOST_COLUMNS, row_products, side_by_side
 from .kernel import ALL, Kernel
-from .monomials import (
-    BYTES_A_MONOMIAL,
-    LARGEST_DIMENSION,
-    integer_power,
-    require_dense,
-    require_room,
-    symmetric_power,
-    symmetric_power_dim,
-)
 from .parameters import NOT_NEGATIVE, whole
-from .printing import printed, printed_in
+from .parametrized import printed, printed_in
 from .spectral import ConstantForm, FourierForm, ProductForm, SumForm
 from .types import Array, Tile
 
@@ -77,12 +61,8 @@ class Constant(Kernel):
         self.c = c
 
     def against(self, S: Array) -> Tile:
-        n = S.shape[0]
-
-        def tile(rows: Any, columns: slice = ALL):
-            return _full(rows, (rows.shape[0], len(range(*columns.indices(n)))), self.c)
-
-        return tile
+        places: Any = range(S.shape[0])
+        return lambda rows, columns=ALL: _full(rows, (rows.shape[0], len(places[columns])), self.c)
 
     def diagonal(self, X: Array) -> Array:
         return _full(X, (X.shape[0],), self.c)
@@ -117,18 +97,13 @@ class Sum(Binary):
     operation = staticmethod(operator.add)
     in_place = staticmethod(operator.iadd)
     series = SumForm
+    dimension = staticmethod(lambda left, right: min(left + right, monomials.LARGEST_DIMENSION))
 
     def features(self, X: Array) -> Array:
         maps = self._maps(X)
         if issparse(maps[0]):
             return reduce(side_by_side, maps)
         return namespace(*maps).concat(maps, axis=1)
-
-    def _slopes(self, l, r):
-        return Slopes(l.value + r.value, _plus(l.p, r.p), _plus(l.e, r.e))
-
-    def _dimension(self, left, right):
-        return min(left + right, LARGEST_DIMENSION)
 
     def rounding(self, S: Array) -> float:
         terms = self.terms
@@ -145,6 +120,8 @@ class Product(Binary):
     operation = staticmethod(operator.mul)
     in_place = staticmethod(operator.imul)
     series = ProductForm
+    # Beyond, pairs of sparse columns are hashed.
+    dimension = staticmethod(lambda left, right: min(left * right, MOST_COLUMNS))
 
     def features(self, X: Array) -> Array:
         maps = self._maps(X)
@@ -153,19 +130,12 @@ class Product(Binary):
     def magnitude(self, X: Array) -> Array:
         return above_underflow(super().magnitude(X))
 
-    def _slopes(self, l, r):
-        p, e = (_plus(times(r.value, a), times(l.value, b)) for a, b in ((l.p, r.p), (l.e, r.e)))
-        return Slopes(l.value * r.value, p, e)
-
-    def _dimension(self, left, right):
-        return min(left * right, MOST_COLUMNS)  # beyond, pairs of sparse columns are hashed
-
     def rounding(self, S: Array) -> float:
         return sum(term.rounding(S) for term in self.terms)
 
 
 def _pairwise_products(F, G):
-    require_room(F, F.shape[1] * G.shape[1])
+    monomials.require_room(F, F.shape[1] * G.shape[1])
     xp = namespace(F, G)
     return xp.reshape(F[:, :, None] * G[:, None, :], (F.shape[0], F.shape[1] * G.shape[1]))
 
@@ -206,8 +176,7 @@ class Scaled(FunctionOf):
         return self.kernel.has_magnitude or self.scale > 1
 
     def fused_form(self) -> Form | None:
-        form = self.kernel.fused_form()
-        return None if form is None else Form.constant(self.scale) * form
+        return combined([Form.constant(self.scale), self.kernel.fused_form()], operator.mul)
 
     def fourier_form(self) -> FourierForm | None:
         form = self.kernel.fourier_form()
@@ -232,24 +201,22 @@ class Power(FunctionOf):
         return f"{printed_in(self.kernel, 4)} ** {printed(self.exponent)}"
 
     def formula(self, t: Array, xp: ModuleType) -> Array:
-        return integer_power(t, int(self.exponent))
+        return monomials.integer_power(t, int(self.exponent))
 
     def slope(self, t: Array, xp: ModuleType) -> Array:
         q = int(self.exponent)
-        return q * integer_power(t + 0, max(q - 1, 0))
+        return q * monomials.integer_power(t + 0, max(q - 1, 0))
 
     def fourier_form(self) -> FourierForm | None:
-        form = self.kernel.fourier_form()
-        return (
-            None if form is None else ProductForm([ConstantForm(1.0), *[form] * int(self.exponent)])
-        )
+        form, q = self.kernel.fourier_form(), int(self.exponent)
+        return None if form is None else ProductForm([ConstantForm(1.0), *[form] * q])
 
     def features(self, X: Array) -> Array:
-        return symmetric_power(self.kernel.features(X), int(self.exponent))
+        return monomials.symmetric_power(self.kernel.features(X), int(self.exponent))
 
     def explicit_dim(self, n_features: int | None) -> int | None:
         d = self.kernel.explicit_dim(n_features)
-        return None if d is None else symmetric_power_dim(d, int(self.exponent))
+        return None if d is None else monomials.symmetric_power_dim(d, int(self.exponent))
 
     def rounding(self, S: Array) -> float:
         return max(1, int(self.exponent)) * self.kernel.rounding(S)
@@ -259,9 +226,6 @@ class Exp(FunctionOf):
     """exp(k): rule 4, the limit of polynomials with non-negative coefficients."""
 
     in_expressions = False
-
-    def __init__(self, kernel: Kernel | str) -> None:
-        self.kernel = kernel
 
     def __repr__(self) -> str:
         return f"{printed_in(self.kernel, 4)}.exp()"
@@ -321,42 +285,36 @@ class PolynomialOf(FunctionOf):
         )
 
     def formula(self, t: Array, xp: ModuleType) -> Array:
-        *rest, leading = (float(c) for c in self.coefficients)
-        total = t * 0.0
-        total += leading
-        for c in reversed(rest):  # Horner
-            total *= t
-            total += c
-        return total
+        return monomials.horner([float(c) for c in self.coefficients], t)
 
     def slope(self, t: Array, xp: ModuleType) -> Array:
         slopes = [q * c for q, c in enumerate(self.coefficients)][1:]
         return PolynomialOf(self.kernel, slopes or [0.0]).formula(t, xp)
 
     def features(self, X: Array) -> Array:
-        F = require_dense(self.kernel.features(X))
+        F = monomials.require_dense(self.kernel.features(X))
         xp = namespace(F)
         # All powers at once, before the first of them takes its time.
-        require_room(F, self._dimension(F.shape[1]), BYTES_A_MONOMIAL)
+        monomials.require_room(F, self._dimension(F.shape[1]), monomials.BYTES_A_MONOMIAL)
         powers = [
-            math.sqrt(c) * symmetric_power(F, p) for p, c in enumerate(self.coefficients) if c > 0
+            math.sqrt(c) * monomials.symmetric_power(F, p)
+            for p, c in enumerate(self.coefficients)
+            if c > 0
         ]
-        return xp.concat(powers or [symmetric_power(F, 0) * 0.0], axis=1)
+        return xp.concat(powers or [monomials.symmetric_power(F, 0) * 0.0], axis=1)
 
     def explicit_dim(self, n_features: int | None) -> int | None:
         d = self.kernel.explicit_dim(n_features)
         return None if d is None else self._dimension(d)
 
     def _dimension(self, d):
-        powers = [symmetric_power_dim(d, p) for p, c in enumerate(self.coefficients) if c > 0]
-        return min(sum(powers) or 1, LARGEST_DIMENSION)
+        powers = [
+            monomials.symmetric_power_dim(d, p) for p, c in enumerate(self.coefficients) if c > 0
+        ]
+        return min(sum(powers) or 1, monomials.LARGEST_DIMENSION)
 
     def rounding(self, S: Array) -> float:
         return max(1, len(self.coefficients) - 1) * self.kernel.rounding(S)
-
-
-def _plus(a, b):
-    return b if a is None else a if b is None else a + b
 
 
 def _full(like, shape, value):

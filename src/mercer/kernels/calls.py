@@ -21,20 +21,20 @@ MOST_VALUES = 1 << 17
 class KnownValues:
     """Values of f on pairs of objects, by identity; rows of an array go by what they hold."""
 
-    def __init__(self, symmetric: bool) -> None:
-        self.symmetric = symmetric
+    def __init__(self, symmetric: bool, most: int) -> None:
+        self.symmetric, self.most = symmetric, most
         self.values: dict[tuple[Any, Any], float] = {}
         # The objects themselves, so that no other object gets the same id meanwhile.
         self.objects: dict[int, object] = {}
 
     def key(self, x: Any) -> Any:
         """The key of x; None where it cannot be remembered."""
+        if not self.most or (isinstance(x, np.ndarray) and x.dtype.kind == "O"):
+            return None
         if isinstance(x, np.ndarray):
-            if x.dtype.kind == "O":
-                return None
             return hashlib.blake2b(x.tobytes(), digest_size=16).digest()
         if self.objects.get(id(x)) is not x:
-            if len(self.objects) >= MOST_VALUES:
+            if len(self.objects) >= self.most:
                 return None
             self.objects[id(x)] = x
         return id(x)
@@ -48,9 +48,12 @@ class KnownValues:
             value = self.values.get((z_key, x_key))
         if value is None:
             value = f(x, z)
-            if len(self.values) < MOST_VALUES:
+            if len(self.values) < self.most:
                 self.values[x_key, z_key] = value
         return value
+
+
+NOTHING = KnownValues(False, 0)
 
 
 @contextmanager
@@ -60,9 +63,9 @@ def remembering(kernel: Kernel) -> Iterator[None]:
     Inside another such block, the memory of the outer one is used and kept.
     """
     parts = kernel.parts()
-    leaves = [k for k in parts if getattr(k, "known", 0) is None and k.one_call_per_value]
+    leaves = [k for k in parts if getattr(k, "known", None) is NOTHING and k.one_call_per_value]
     for leaf in leaves:
-        vars(leaf)["known"] = KnownValues(bool(leaf.symmetric))
+        vars(leaf)["known"] = KnownValues(bool(leaf.symmetric), MOST_VALUES)
     try:
         yield
     finally:

@@ -33,9 +33,20 @@ class Slopes(NamedTuple):
     p: Any
     e: Any
 
+    def __add__(self, other: Any) -> "Slopes":
+        return Slopes(self.value + other.value, _plus(self.p, other.p), _plus(self.e, other.e))
 
-def times(factor: Any, part: Any) -> Any:
-    return None if part is None else factor * part
+    def __mul__(self, other: Any) -> "Slopes":
+        own, others = self.inside(None, other.value), other.inside(None, self.value)
+        return Slopes(self.value * other.value, _plus(own.p, others.p), _plus(own.e, others.e))
+
+    def inside(self, value: Any, slope: Any) -> "Slopes":
+        """Those of a function of k with this value and slope: the chain rule."""
+        return Slopes(value, *(None if part is None else slope * part for part in (self.p, self.e)))
+
+
+def _plus(a, b):
+    return b if a is None else a if b is None else a + b
 
 
 def said(value: Any, doc: str) -> Any:
@@ -129,6 +140,9 @@ class OfOneNumber:
     def slope(self, t: Array, xp: ModuleType) -> Array:
         """dk / dt, where it is known; t is not overwritten."""
         raise NotImplementedError(f"{type(self).__name__} has no slope(t, xp).")
+
+    def _of(self, t):
+        return self.formula(t, namespace(t))
 
     @property
     def knows_slope(self) -> bool:

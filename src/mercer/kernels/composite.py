@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Self
 from scipy.sparse import csr_array, issparse
 
 from ..engine import Form, namespace
-from .capabilities import NAMED, OfOneNumber, Slopes, above_underflow, times
+from .capabilities import NAMED, OfOneNumber, Slopes, above_underflow
 from .kernel import ALL, Kernel
 from .monomials import require_dense
+from .parametrized import printed, printed_in
 from .points import short
-from .printing import printed, printed_in
 from .spectral import FourierForm
 from .types import Array, Tile
 
@@ -103,11 +103,12 @@ class Binary(Composite):
 
     left: Any = Operand()
     right: Any = Operand()
-    # The sign between the operands, and what it means for two values, arrays, forms or tensors.
+    # The sign between the operands, and what it means for two values, arrays, forms or slopes.
     symbol: ClassVar[str]
     operation: ClassVar[Any]
     in_place: ClassVar[Any]
     series: ClassVar[Any]  # of Fourier forms
+    dimension: ClassVar[Any]  # of the feature space, from those of the operands
 
     def __init__(self, left: Kernel | str, right: Kernel | str) -> None:
         self.left = left
@@ -135,12 +136,6 @@ class Binary(Composite):
         left = printed_in(self.left, self.precedence)
         return f"{left} {self.symbol} {printed_in(self.right, self.precedence + 1)}"
 
-    # --- values -----------------------------------------------------------------------------------
-
-    def _of_terms(self, answers):
-        """Combine the terms' answers, none of which is kept longer than needed."""
-        return combined(answers, self.operation)
-
     def against(self, S: Array) -> Tile:
         first, *others = [term.against(S) for term in self.terms]
 
@@ -153,26 +148,19 @@ class Binary(Composite):
         return _checked_if_needed(self, tile)
 
     def diagonal(self, X: Array) -> Array:
-        terms = self.terms
-        diagonal = _checked_if_needed(self, lambda: self._of_terms(t.diagonal(X) for t in terms))
-        return diagonal()
+        own = (term.diagonal(X) for term in self.terms)
+        return _checked_if_needed(self, combined)(own, self.operation)
 
     def magnitude(self, X: Array) -> Array:
-        return self._of_terms(term.magnitude(X) for term in self.terms)
+        return combined((term.magnitude(X) for term in self.terms), self.operation)
 
     def fused_form(self) -> Form | None:
-        return self._of_terms(term.fused_form() for term in self.terms)
+        return combined((term.fused_form() for term in self.terms), self.operation)
 
-    @property
-    def has_slope(self) -> bool:
-        return all(term.has_slope for term in self.terms)
+    has_slope = asked("has_slope", all)
 
     def slopes(self, Z: Array, S: Array) -> Slopes:
-        return self.fold(lambda term: term.slopes(Z, S), self._slopes)
-
-    def _slopes(self, l, r):
-        """Those of a node, from its operands'."""
-        raise NotImplementedError
+        return self.fold(lambda term: term.slopes(Z, S), self.operation)
 
     def fourier_form(self) -> FourierForm | None:
         forms = [term.fourier_form() for term in self.terms]
@@ -188,16 +176,12 @@ class Binary(Composite):
             return [require_dense(F) for F in maps]
         return [F if issparse(F) else csr_array(F) for F in maps]
 
-    def _dimension(self, left, right):
-        """Dimension of the feature space, from those of the operands."""
-        raise NotImplementedError
-
     def explicit_dim(self, n_features: int | None) -> int | None:
-        return combined((term.explicit_dim(n_features) for term in self.terms), self._dimension)
+        return combined((term.explicit_dim(n_features) for term in self.terms), self.dimension)
 
 
 def combined(answers: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Any:
-    """As functools.reduce, with None as soon as there is one."""
+    """As functools.reduce, with None as soon as there is one; none is kept longer than needed."""
     rest = iter(answers)
     total = next(rest)
     for answer in rest:
@@ -211,6 +195,9 @@ class Unary(Composite):
     """One operand; the points are its points."""
 
     kernel: Any = Operand()
+
+    def __init__(self, kernel: Kernel | str) -> None:
+        self.kernel = kernel
 
     @property
     def terms(self) -> list[Kernel]:
@@ -236,18 +223,14 @@ class FunctionOf(OfOneNumber, Unary):
     def magnitude(self, X: Array) -> Array:
         return above_underflow(self._of(self.kernel.magnitude(X)))
 
-    def _of(self, t):
-        return self.formula(t, namespace(t))
-
     @property
     def has_slope(self) -> bool:
         return self.kernel.has_slope and self.knows_slope
 
     def slopes(self, Z: Array, S: Array) -> Slopes:
         inner = self.kernel.slopes(Z, S)
-        t, xp = inner.value, namespace(inner.value)
-        slope = self.slope(t, xp)
-        return Slopes(self.formula(t, xp), times(slope, inner.p), times(slope, inner.e))
+        slope = self.slope(inner.value, namespace(inner.value))
+        return inner.inside(self._of(inner.value), slope)
 
 
 class OnImages(Unary):

@@ -7,15 +7,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ..engine import (
-    Form,
-    eigh,
-    in_place,
-    namespace,
-    on_device_of,
-    require,
-    row_norms,
-)
+from ..engine import Form, eigh, in_place, namespace, on_device_of, require, row_norms
 from .capabilities import OfOneNumber, Slopes, above_underflow
 from .geometry import inner_products
 from .hashing import row_numbers, squared_lengths
@@ -42,9 +34,8 @@ class DotProduct(OfOneNumber, Kernel):
     def slopes(self, Z: Array, S: Array) -> Slopes:
         weight = float(as_numbers(self.gamma))
         t = weight * (Z @ S.T)
-        xp = namespace(t)
-        e = weight * self.slope(t, xp)
-        return Slopes(self.formula(t, xp), None, e)
+        e = weight * self.slope(t, namespace(t))
+        return Slopes(self._of(t), None, e)
 
     def left(self, X: Array) -> Array:
         """x as it enters the inner product from the left."""
@@ -56,20 +47,13 @@ class DotProduct(OfOneNumber, Kernel):
 
     def against(self, S: Array) -> Tile:
         S = self.right(S)
-
-        def tile(rows: Any, columns: slice = ALL):
-            t = inner_products(self.left(rows), S[columns, :].T)
-            return self.formula(t, namespace(t))
-
-        return tile
+        return lambda rows, columns=ALL: self._of(inner_products(self.left(rows), S[columns, :].T))
 
     def diagonal(self, X: Array) -> Array:
-        t = self._squares(X)
-        return self.formula(t, namespace(t))
+        return self._of(self._squares(X))
 
     def magnitude(self, X: Array) -> Array:
-        t = above_underflow(self._squares(X))
-        return above_underflow(self.formula(t, namespace(t)))
+        return above_underflow(self._of(above_underflow(self._squares(X))))
 
     def _squares(self, X):
         """<x, x> of every row."""
@@ -248,7 +232,7 @@ class Cosine(DotProduct):
         norms = xp.sqrt(row_norms(X, xp))[:, None]
         return X / xp.where(norms == 0, xp.ones_like(norms), norms)
 
-    right = left
+    right = features = left
 
     def magnitude_of_sums(self, X: Array, terms: Array) -> Array:
         """An error beside |x| is one of the angle."""
@@ -256,9 +240,6 @@ class Cosine(DotProduct):
         lost, left = (xp.sqrt(row_norms(points, xp)) for points in (terms, X))
         nothing = xp.where(lost == 0, xp.ones_like(left), xp.inf * xp.ones_like(left))
         return (1 + xp.where(left == 0, nothing, lost / xp.where(left == 0, 1.0, left))) ** 2
-
-    def features(self, X: Array) -> Array:
-        return self.left(X)
 
     def explicit_dim(self, n_features: int | None) -> int | None:
         return n_features
@@ -345,10 +326,7 @@ class QuadraticForm(DotProduct):
             return scipy.sparse.csr_array(X @ B.astype(X.dtype))
         return X @ on_device_of(B, X)
 
-    right = left
-
-    def features(self, X: Array) -> Array:
-        return self.left(X)
+    right = features = left
 
     def explicit_dim(self, n_features: int | None) -> int | None:
         return self._root(as_numbers(self.A)).shape[1]

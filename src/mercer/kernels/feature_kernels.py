@@ -9,15 +9,7 @@ import scipy.linalg.blas
 import scipy.sparse
 
 from ..engine import is_array, is_numpy
-from .hashing import (
-    FEW_COLUMNS,
-    columns_of,
-    distinct_places,
-    mixed,
-    numbered,
-    row_numbers,
-    squared_lengths,
-)
+from . import hashing
 from .kernel import ALL, Kernel
 from .types import Array, Data, Tile
 
@@ -55,10 +47,8 @@ class ObjectKernel(Kernel):
 
 
 class FeatureKernel(ObjectKernel):
-    """k(x, z) = <features of x, features of z>: a subclass gives `features`, dense or sparse.
-
-    Valid because it is an inner product.
-    """
+    """k(x, z) = <features of x, features of z>, and so valid: a subclass gives `features`, dense or
+    sparse."""
 
     is_psd = True
 
@@ -69,7 +59,7 @@ class FeatureKernel(ObjectKernel):
         return map_products(self.features, S)
 
     def diagonal(self, X: Array) -> Array:
-        return squared_lengths(self.features(X))
+        return hashing.squared_lengths(self.features(X))
 
 
 def map_products(features: Callable, S: Any) -> Tile:
@@ -77,7 +67,18 @@ def map_products(features: Callable, S: Any) -> Tile:
     F = features(S)
     if scipy.sparse.issparse(F):
         return SparseProducts(features, S, F)
-    return DenseProducts(features, S, F)
+    known = Remembered(lambda rows: (features(rows),), S, (F,))
+
+    def tile(rows: Any, columns: slice = ALL) -> np.ndarray:
+        (left,) = known(rows)
+        if left.shape[1] != F.shape[1]:
+            raise ValueError(
+                "points of two widths cannot be compared: all need the same columns or channels "
+                f"(their maps have {left.shape[1]} and {F.shape[1]} coordinates)."
+            )
+        return left @ F[columns].T
+
+    return tile
 
 
 class Remembered:
@@ -106,22 +107,6 @@ class Remembered:
         return self.last.value
 
 
-class DenseProducts:
-    """Inner products of dense coordinates."""
-
-    def __init__(self, features: Callable, S: Any, F: np.ndarray):
-        self.rows = Remembered(lambda rows: (features(rows),), S, (F,))
-
-    def __call__(self, rows: Any, columns: slice = ALL) -> np.ndarray:
-        (left,), (right,) = self.rows(rows), self.rows.of_S
-        if left.shape[1] != right.shape[1]:
-            raise ValueError(
-                "points of two widths cannot be compared: all need the same columns or channels "
-                f"(their maps have {left.shape[1]} and {right.shape[1]} coordinates)."
-            )
-        return left @ right[columns].T
-
-
 class SparseProducts:
     """Inner products of sparse coordinates, by the columns that occur in S.
 
@@ -141,15 +126,15 @@ class SparseProducts:
     def __init__(self, features: Callable, S: Any, F: Any):
         self.features, self.n = features, F.shape[0]
         self.columns, places = None, F.indices
-        if F.shape[1] > FEW_COLUMNS:
-            self.columns, places = distinct_places(F.indices)
+        if F.shape[1] > hashing.FEW_COLUMNS:
+            self.columns, places = hashing.distinct_places(F.indices)
         width = F.shape[1] if self.columns is None else len(self.columns)
         self.dtype = np.dtype(_exact_type(F))
         merged, chosen = equal_columns(F, places, width)
         frequency = np.bincount(places, minlength=width)[chosen]
         often = np.flatnonzero(frequency > max(8, self.n // FREQUENT[self.dtype.type]))
         often = often[np.argsort(-frequency[often])][: DENSE_VALUES // max(1, self.n)]
-        # Merged columns are numbered anew, those of the dense matrix first.
+        # Merged columns are hashing.numbered anew, those of the dense matrix first.
         self.n_often = len(often)
         first = np.zeros(len(chosen), dtype=bool)
         first[often] = True
@@ -181,21 +166,17 @@ class SparseProducts:
         if b - a <= len(rows):
             product = _dense_product(self.right[1][a:b], sparse.T.tocsr())
             return _plus_product(product.T, dense, self.right[0][a:b])
-        # The longer side is transposed: its columns are then added up in longer runs.
-        product = _dense_product(sparse, self._transposed(a, b))
-        return _plus_product(product.T, self.right[0][a:b], dense).T
-
-    def _transposed(self, a, b):
-        """The sparse columns of points a to b, kept until others are asked for."""
+        # The longer side is transposed, and kept until others are asked for: its columns are then
+        # added up in longer runs.
         where, part = self.last
         if where != (a, b):
             part = self.right[1][a:b].T.tocsr()
             self.last = (a, b), part
-        return part
+        return _plus_product(_dense_product(sparse, part).T, self.right[0][a:b], dense).T
 
     def _of_rows(self, rows):
         F = self.features(rows)
-        F = F if self.columns is None else numbered(F, self.columns)
+        F = F if self.columns is None else hashing.numbered(F, self.columns)
         return self._parts(
             F.data, F.indices, F.indptr, np.promote_types(self.dtype, _exact_type(F))
         )
@@ -215,10 +196,10 @@ def equal_columns(F: Any, places: np.ndarray, width: int) -> tuple[np.ndarray, n
     m different columns are taken for equal with a probability of at most m^2 / 2^62.
     """
     bits = F.data.astype(np.float64, copy=False).view(np.uint64)
-    entries = mixed(np.arange(F.shape[0]))[row_numbers(F)] ^ bits
+    entries = hashing.mixed(np.arange(F.shape[0]))[hashing.row_numbers(F)] ^ bits
     hashes = np.zeros(width, dtype=np.uint64)
-    np.add.at(hashes, places, mixed(entries))
-    distinct_hashes, merged = distinct_places(columns_of(hashes))
+    np.add.at(hashes, places, hashing.mixed(entries))
+    distinct_hashes, merged = hashing.distinct_places(hashing.columns_of(hashes))
     chosen = np.empty(len(distinct_hashes), dtype=np.int64)
     chosen[merged] = np.arange(width)
     return merged, chosen
@@ -247,7 +228,7 @@ def _exact_type(F):
     if not (F.data == np.rint(F.data)).all():
         return np.float64
     # No partial sum of an inner product is above the product of the lengths.
-    squares = squared_lengths(F)
+    squares = hashing.squared_lengths(F)
     return np.float32 if squares.max(initial=0) <= MOST_EXACT else np.float64
 
 

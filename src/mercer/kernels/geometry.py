@@ -13,11 +13,13 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import device, is_symbolic, namespace, put, row_norms, tiles
+from .parameters import weighted_columns
 from .points import require_same_storage
 
 # Pairs gathered at once when distances are recomputed by differences.
 GATHERED_VALUES = 1 << 20
-# From this number of columns on, those in which all points agree are looked for.
+# From this number of columns on, those in which all points agree are looked for; in short rows
+# looking would cost as much.
 WIDE = 64
 # The rounding of one operation in single precision.
 UNIT32 = float(np.finfo(np.float32).eps) / 2
@@ -31,11 +33,7 @@ def inner_products(rows: Any, S_transposed: Any):
 
 class EuclideanFrame:
     """Squared distances from any rows to fixed points S, coordinates first scaled column by column.
-
-    ``cancels`` is the relative size of squared distances that are recomputed by differences:
-    tiny for functions smooth in d^2; larger where d itself enters (an error e in d^2 is one of
-    e / 2d in d).
-    """
+    `cancels` is the share of |x|^2 below which they are recomputed by differences."""
 
     def __init__(self, S, scale, cancels):
         self.xp = xp = namespace(S)
@@ -46,11 +44,15 @@ class EuclideanFrame:
         self.points = S
         if self.sparse:
             self.centre = None  # shifting would fill the matrix
-            self.S = _scaled_sparse(S, scale)
+            self.S = weighted_columns(S.astype(np.float64), scale)
             self.norms = _finite_sparse_norms(self.S)
             self.right = self.S.T.tocsr()
             return
-        agree = _columns_that_agree(S, xp)
+        agree = None
+        if S.shape[1] >= WIDE:
+            # The borders of images, words that no text of a sample has: a sixth of the work.
+            agree = xp.min(S, axis=0) == xp.max(S, axis=0)
+            agree = agree if bool(xp.any(agree)) else None
         with np.errstate(over="ignore", invalid="ignore"):  # refused by its norms
             self.centre = xp.sum(S, axis=0, dtype=xp.float64) / S.shape[0]
         if agree is not None:
@@ -114,7 +116,7 @@ class EuclideanFrame:
         for a, b in tiles.cuts(i.shape[0], step):
             ia, ja = i[a:b], j[a:b]
             if self.sparse:
-                difference = _scaled_sparse(rows[ia].astype(np.float64) - S[ja], self.scale)
+                difference = weighted_columns(rows[ia].astype(np.float64) - S[ja], self.scale)
                 norms = _finite_sparse_norms(difference)
             else:
                 difference = xp.astype(xp.take(rows, ia, axis=0), xp.float64)
@@ -135,7 +137,7 @@ class EuclideanFrame:
 
     def _sparse_distances(self, rows, columns):
         require_same_storage(rows, self.S)
-        x = _scaled_sparse(rows, self.scale)
+        x = weighted_columns(rows.astype(np.float64), self.scale)
         every = columns == slice(None)
         right = self.right if every else self.right[:, columns]
         norms = _finite_sparse_norms(x)[:, None]
@@ -209,17 +211,6 @@ class SingleSums:
         return total, norms
 
 
-def _columns_that_agree(S, xp):
-    """A mask of the columns in which all points have one value; None where there are none.
-
-    The borders of images, words that no text of a sample has: a sixth of the product's work.
-    """
-    if S.shape[1] < WIDE:
-        return None  # short rows: looking would cost as much
-    agree = xp.min(S, axis=0) == xp.max(S, axis=0)
-    return agree if bool(xp.any(agree)) else None
-
-
 def _finite_sparse_norms(x):
     with np.errstate(over="ignore"):
         return _checked_norms(np.asarray(x.multiply(x).sum(axis=1)).ravel(), np)
@@ -234,13 +225,6 @@ def _checked_norms(norms, xp):
             "centre. Scale the data (sklearn.preprocessing.StandardScaler) or the parameters."
         )
     return norms
-
-
-def _scaled_sparse(X, scale):
-    X = X.astype(np.float64)
-    if np.ndim(scale) == 0:
-        return X * float(scale)
-    return (X @ scipy.sparse.diags_array(np.asarray(scale))).tocsr()
 
 
 def over_columns(term: Callable[[Any, Any], Any], rows: Any, S: Any, weights: Any = 1.0):

@@ -4,12 +4,13 @@
 """
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ..engine import is_array, is_matrix, namespace, on_device_of, positive_part, require, tiles
-from .points import as_gram, as_objects, as_vectors, looks_numeric, naming, take
+from .points import as_objects, as_vectors, looks_numeric, naming, take
 from .types import Array
 
 
@@ -60,19 +61,12 @@ class DataRows:
         """Kernel matrices that were given, and not computed."""
         return ()
 
-    def both_orders(self, kernel: Any, points: Array, rows: np.ndarray) -> Array:
-        """k of some training points with each pair evaluated in both orders."""
-        # Two copies: a function that is taken to be symmetric asks once for pairs of the same.
-        return tiles.evaluate(kernel, take(points, rows), take(points, rows))
-
     def support(
         self, kernel: Any, points: Array, used: np.ndarray, kept: np.ndarray, width: int
     ) -> Any:
-        """The points S of an expansion over some of the rows.
-
-        kept : places of the points among all `width` training points
-        """
-        return kernel.landmarks(self.in_double(take(points, used)))
+        """The points S of an expansion over some of the rows; `kept` are the places of the points
+        among all `width` training points."""
+        return self.landmarks(kernel, points, used)
 
     def shown(self, points: Any) -> Any:
         """Points or landmarks as users see them."""
@@ -108,7 +102,7 @@ class DataRows:
     def own_values(self, kernel: Any, points: Array, diag: Any, like: Array) -> Array:
         """k(z, z) of new points; those that are given as `diag`, as an array like another."""
         if diag is None:
-            return self.new_diagonal(kernel, points)
+            return kernel.diagonal(points)
         with naming("diag"):
             own = on_device_of(diag, like)
         require(
@@ -117,10 +111,6 @@ class DataRows:
             f"{tuple(own.shape)}.",
         )
         return own
-
-    def new_diagonal(self, kernel: Any, points: Array) -> Array:
-        """k(z, z) of new points."""
-        return kernel.diagonal(points)
 
     def largest_terms(self, kernel: Any, points: Array) -> Array:
         """Numbers that overflow where k(x, x) does, or before."""
@@ -136,7 +126,8 @@ class GramRows(DataRows):
     on_data = False
 
     def points(self, X: Any, kind: str, name: str) -> Array:
-        return as_gram(X, name=name)
+        X = as_vectors(X, name=name)
+        return X.toarray() if issparse(X) else X
 
     def subset(self, points: Array, rows: np.ndarray) -> Array:
         """Their rows and their columns."""
@@ -165,9 +156,6 @@ class GramRows(DataRows):
     def given_matrices(self, points: Array) -> tuple[Array, ...]:
         return (points,)
 
-    def both_orders(self, kernel: Any, points: Array, rows: np.ndarray) -> Array:
-        return tiles.evaluate(kernel, self.subset(points, rows))
-
     def support(
         self, kernel: Any, points: Array, used: np.ndarray, kept: np.ndarray, width: int
     ) -> Any:
@@ -190,8 +178,9 @@ class GramRows(DataRows):
     def check_training(self, points: Array) -> None:
         require_square(points, "at fit")
 
-    def new_diagonal(self, kernel: Any, points: Array) -> NoReturn:
-        raise ValueError("a precomputed kernel does not know k(z, z): pass it as diag=.")
+    def own_values(self, kernel: Any, points: Array, diag: Any, like: Array) -> Array:
+        require(diag is not None, "a precomputed kernel does not know k(z, z): pass it as diag=.")
+        return super().own_values(kernel, points, diag, like)
 
     def largest_terms(self, kernel: Any, points: Array) -> Array:
         """The sum of a row, which overflows first."""

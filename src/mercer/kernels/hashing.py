@@ -142,7 +142,7 @@ def label_keys(labels: Any) -> np.ndarray:
             keys = mixed(keys ^ label_keys(values[:, c]))
         return keys
     if values.ndim != 1:
-        values = _one_by_one(labels)
+        values = np.fromiter(labels, dtype=object, count=len(labels))
     if values.dtype.kind in "iub" and not (values.dtype == np.uint64 and (values >> 63).any()):
         return mixed(values.astype(np.int64).view(np.uint64))
     if values.dtype.kind == "f":
@@ -154,13 +154,6 @@ def label_keys(labels: Any) -> np.ndarray:
             known[label] = _label_key(label)
         keys[i] = known[label]
     return keys
-
-
-def _one_by_one(labels):
-    values = np.empty(len(labels), dtype=object)
-    for i, label in enumerate(labels):
-        values[i] = label
-    return values
 
 
 def _number_keys(values):
@@ -222,11 +215,6 @@ def rows_of_entries(
     )
     rows.sum_duplicates()
     return rows
-
-
-def stacked_rows(blocks: list[Any]) -> Any:
-    """Blocks of rows of one map as one matrix."""
-    return blocks[0] if len(blocks) == 1 else type(blocks[0])(scipy.sparse.vstack(blocks, "csr"))
 
 
 def numbered(F: Any, columns: np.ndarray) -> scipy.sparse.csr_array:

@@ -6,21 +6,31 @@ binding, equality, printing and the operators of the algebra.
 """
 
 import html
-import inspect
+import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, wraps
+from functools import wraps
 from typing import Any, ClassVar, NoReturn, Self, overload
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ..engine import Form, is_integer, is_number, is_symbolic, namespace, require, same_kind, tiles
+from ..engine import (
+    Form,
+    is_array,
+    is_integer,
+    is_number,
+    is_symbolic,
+    namespace,
+    require,
+    same_kind,
+    tiles,
+)
 from . import points as pts
 from .capabilities import Accuracy, Capabilities, said
 from .gram_rows import DATA, GRAM, DataRows
-from .parametrized import Parametrized
-from .printing import frozen, printed
+from .parameters import gamma_from_data, rules_in
+from .parametrized import Parametrized, frozen, parameters_of, printed
 from .spectral import FourierForm
 from .types import Array, Data, Tile
 
@@ -150,21 +160,43 @@ class Kernel(Parametrized, Capabilities, Accuracy):
         Data-dependent parameters ("scale", "median", column names) are taken from Y when it is
         given, as a map takes them from its training points; bind first to fix them.
         """
-        from . import pairs
-
-        if Y is not None and pairs.are_vectors(self, X, Y):
-            return pairs.value(self, X, Y)
+        if Y is not None and pts.is_vector(X, self.kind) and pts.is_vector(Y, self.kind):
+            return self._of_pair(X, Y)
         if Y is None:
             kernel, X = self.bind(X), self.points(X)
         else:
             message = f"{self!r} holds kernel values already: call it with one matrix."
             self.layout.require_data(message, TypeError)
-            names = _common_names(X, Y)
+            left, right = pts.column_names(X), pts.column_names(Y)
+            if left is not None and right is not None and left != right:
+                raise ValueError(
+                    f"X has the columns {left} and Y has {right}: put them in one order, "
+                    "X[list(Y.columns)]."
+                )
             X, Y = alike(self.points(X), self.points(Y, name="Y"))
-            kernel = self.bind_points(Y, names)
+            kernel = self.bind_points(Y, right)
         if Y is not None or not kernel.against_checks:
             kernel.check_range(X, Y)
         return tiles.evaluate(kernel, X, Y)
+
+    def _of_pair(self, x, z):
+        """k(x, z) for two vectors, without the work that pays for many rows alone."""
+        x, z = (v if is_array(v) else np.asarray(v) for v in (x, z))
+        if not same_kind(x, z) or x.shape != z.shape:
+            return float(self(x[None, :], z[None, :])[0, 0])  # which says what is wrong
+        points = self.points(namespace(x, z).stack([x, z]))
+        for name, rule in rules_in(self):
+            raise ValueError(
+                f"{self!r} takes {name}={rule!r} from data, and two vectors do not say how the "
+                "data are spread. Give a number, or take it from the data first: kernel = "
+                "kernel.bind(X)."
+            )
+        self.check_parameters()
+        with np.errstate(over="ignore", invalid="ignore"):  # then check_range says what to do
+            value = float(self.against(self.landmarks(points[1:, ...]))(points[:1, ...])[0, 0])
+        if not math.isfinite(value):
+            self.check_range(points)
+        return value
 
     def diag(self, X: Data) -> np.ndarray:
         """k(x, x) for every row of X, without forming the matrix."""
@@ -211,8 +243,6 @@ class Kernel(Parametrized, Capabilities, Accuracy):
 
     def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
         """As bind, on points already checked. Nodes bind their operands."""
-        from .parameters import gamma_from_data
-
         self.check_parameters()
         bound = self.with_operands(lambda operand: operand.bind_points(X, names, weights))
         found = {
@@ -322,23 +352,17 @@ class Kernel(Parametrized, Capabilities, Accuracy):
     precedence = 4
 
     def __repr__(self) -> str:
-        defaults = _defaults(type(self).__init__)
+        defaults = parameters_of(type(self).__init__)
         shown = [
             f"{name}={printed(value)}"
             for name, value in self.get_params(deep=False).items()
-            if name not in defaults or frozen(value) != frozen(defaults[name])
+            if frozen(value) != frozen(defaults[name])
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _repr_html_(self) -> str:
         """The expression, in notebooks."""
         return f"<code>{html.escape(repr(self))}</code>"
-
-
-@cache
-def _defaults(init):
-    parameters = inspect.signature(init).parameters.values()
-    return {p.name: p.default for p in parameters if p.default is not p.empty}
 
 
 def _identity(kernel):
@@ -355,17 +379,6 @@ def _identity(kernel):
             (name, isinstance(given[name], Kernel) or frozen(given[name])) for name in sorted(given)
         )
     return tuple(said)
-
-
-def _common_names(X, Y):
-    """Column names of two frames, which must agree; None where Y has none."""
-    left, right = pts.column_names(X), pts.column_names(Y)
-    if left is not None and right is not None and left != right:
-        raise ValueError(
-            f"X has the columns {left} and Y has {right}: put them in one order, "
-            "X[list(Y.columns)]."
-        )
-    return right
 
 
 def alike(X: Any, Y: Any, kernel: Kernel | None = None):

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import kv
 
 from ..engine import in_place
+from .monomials import horner
 
 # From this nu on, twelve terms leave an error of 4e-17 (all d, against 40 digits).
 MANY_DERIVATIVES = 20
@@ -55,11 +56,6 @@ def matern_of_small_nu(nu: float, d: np.ndarray):
     return np.minimum(value, 1.0)
 
 
-def units_of_small_nu(nu: float):
-    """Units of roundoff in these values: twice the most that was found against 40 digits."""
-    return 50.0 + 6.0 * nu
-
-
 def matern_of_large_nu(nu: float, d2: Any, xp: Any):
     """k for squared distances (in length scales) that may be overwritten."""
     if nu == math.inf:
@@ -71,17 +67,8 @@ def matern_of_large_nu(nu: float, d2: Any, xp: Any):
     s = z2 / (1 + w)
     p = 1 / w
     value = xp.exp(nu * (xp.log1p(s / 2) - s)) * xp.sqrt(p)
-    value *= _horner(_coefficients(nu), p) / _horner(_coefficients(nu), 1.0)
+    value *= horner(_coefficients(nu), p) / horner(_coefficients(nu), 1.0)
     return xp.astype(xp.clip(value, 0.0, 1.0), dtype)
-
-
-def _horner(coefficients, p):
-    *rest, leading = coefficients
-    total = p * 0 + leading
-    for c in reversed(rest):
-        total *= p
-        total += c
-    return total
 
 
 @lru_cache(maxsize=32)

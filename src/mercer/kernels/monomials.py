@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -41,6 +42,17 @@ def integer_power(x: Any, exponent: int) -> Any:
         if exponent:
             x *= x
     return result
+
+
+def horner(coefficients: Sequence[float], x: Any) -> Any:
+    """c0 + c1 x + c2 x^2 + ..."""
+    *rest, leading = coefficients
+    total = x * 0.0
+    total += leading
+    for c in reversed(rest):
+        total *= x
+        total += c
+    return total
 
 
 def symmetric_power(F: Any, p: int):

@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import as_host, as_numpy, is_integer, is_number, namespace, on_device_of, require
-from .kernel import Kernel
 from .points import short, take
 
 RULES = ("scale", "median")
@@ -186,7 +185,7 @@ def _median(values, counts):
     return float(values[order][np.minimum(middle, len(values) - 1)].mean())
 
 
-def rules_in(kernel: Kernel) -> Iterator[tuple[str, str]]:
+def rules_in(kernel: Any) -> Iterator[tuple[str, str]]:
     """Parameters such as gamma="scale", in the kernel and in all that it is made of."""
     for part in kernel.parts():
         for name, given in part.get_params(deep=False).items():

@@ -1,8 +1,14 @@
-"""scikit-learn's protocol of parameters: what `clone`, grids and nested names rest on."""
+"""Parameters: scikit-learn's protocol, which `clone`, grids and nested names rest on; as text, and
+as something to compare by."""
 
 import inspect
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Self
+
+import numpy as np
+
+from ..engine import as_numpy, is_array
 
 
 class Parametrized:
@@ -14,7 +20,7 @@ class Parametrized:
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        return list(_parameter_names(cls.__init__))
+        return list(parameters_of(cls.__init__))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with `deep` also those of kernels inside, as "left__gamma"."""
@@ -54,7 +60,44 @@ class Parametrized:
 
 
 @cache
-def _parameter_names(init):
+def parameters_of(init: Callable[..., None]) -> dict[str, Any]:
+    """Names of an __init__'s parameters, in the order of the alphabet, with their defaults."""
     if init is object.__init__:
-        return ()
-    return tuple(sorted(list(inspect.signature(init).parameters)[1:]))  # all but self
+        return {}
+    _, *found = inspect.signature(init).parameters.values()  # all but self
+    return {p.name: p.default for p in sorted(found, key=lambda p: p.name)}
+
+
+def printed_in(kernel: object, precedence: int):
+    """An operand as text, in parentheses where it binds less strongly than its place."""
+    binds = getattr(kernel, "precedence", precedence) >= precedence
+    return repr(kernel) if binds else f"({kernel!r})"
+
+
+def printed(value: Any):
+    """A parameter as the text that gives it back; large arrays are abbreviated."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if is_array(value):
+        value = as_numpy(value)
+        return repr(value.tolist()) if value.size <= 100 else f"<array of shape {value.shape}>"
+    if callable(value) and hasattr(value, "__qualname__"):
+        return value.__qualname__
+    return repr(value)
+
+
+def frozen(value: Any):
+    """A hashable stand-in, equal for equal parameters (a list equals the array of its values)."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if is_array(value):
+        value = as_numpy(value).tolist()
+    if isinstance(value, (list, tuple)):
+        return tuple(frozen(item) for item in value)
+    if isinstance(value, slice):
+        return ("slice", value.start, value.stop, value.step)
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return value

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import require
+from ..engine import require, tiles
 from .feature_kernels import FeatureKernel, ObjectKernel
 from .hashing import squared_lengths
 from .kernel import ALL
@@ -105,23 +105,20 @@ class Signature(FeatureKernel):
 
     def _blocks(self, paths, scale, width):
         """Paths of about one length at a time: their numbers, and their steps."""
-        order = np.argsort([len(path) for path in paths], kind="stable")
-        step = max(1, BLOCK_VALUES // width)
-        for a in range(0, len(order), step):
-            block = order[a : a + step]
-            yield block, self._increments([paths[i] for i in block], scale)
-
-    def _increments(self, paths, scale):
-        """Steps of all paths (steps x paths x channels); shorter ones end with steps of zero."""
-        longest, channels = max(map(len, paths)), paths[0].shape[1]
-        steps = np.zeros((longest - 1, len(paths), channels + bool(self.time)))
-        for i, path in enumerate(paths):
-            n = len(path) - 1
-            # Differences first: those of scaled points would carry the rounding of an offset.
-            steps[:n, i, :channels] = np.diff(path, axis=0) / scale
-            if self.time:
-                steps[:n, i, channels] = 1.0 / max(n, 1)
-        return steps
+        lengths, channels = np.array([len(path) for path in paths]), paths[0].shape[1]
+        order = np.argsort(lengths, kind="stable")
+        for a, b in tiles.cuts(len(order), max(1, BLOCK_VALUES // width)):
+            block = order[a:b]
+            # Steps x paths x channels; shorter paths end with steps of zero.
+            longest = lengths[block].max()
+            steps = np.zeros((longest - 1, len(block), channels + bool(self.time)))
+            for i, which in enumerate(block):
+                n = lengths[which] - 1
+                # Differences first: those of scaled points would carry the rounding of an offset.
+                steps[:n, i, :channels] = np.diff(paths[which], axis=0) / scale
+                if self.time:
+                    steps[:n, i, channels] = 1.0 / max(n, 1)
+            yield block, steps
 
     def explicit_dim(self, n_features: int | None) -> int | None:
         """Coordinates for paths of `n_features` channels."""
@@ -229,7 +226,13 @@ class GlobalAlignment(ObjectKernel):
         self.gamma = gamma
 
     def against(self, S: Array) -> Tile:
-        values = _tslearn()
+        try:
+            from tslearn.metrics import cdist_gak
+        except ImportError as error:
+            raise ImportError(
+                "GlobalAlignment needs tslearn, which sums over alignments: pip install "
+                "'mercer[alignment]'."
+            ) from error
         centre = np.mean([path.mean(axis=0) for path in read_paths(S)], axis=0)
         points = self._scaled(S, centre)
 
@@ -237,7 +240,7 @@ class GlobalAlignment(ObjectKernel):
             others = self._scaled(rows, centre)
             if not len(points[columns]):
                 return np.zeros((len(others), 0))
-            return values(others, points[columns], sigma=1.0, be="numpy")
+            return cdist_gak(others, points[columns], sigma=1.0, be="numpy")
 
         return tile
 
@@ -262,14 +265,3 @@ class GlobalAlignment(ObjectKernel):
             f"paths of {channels} channels cannot be compared with paths of {len(centre)}.",
         )
         return [(path - centre) * np.sqrt(2 * gamma) for path in paths]
-
-
-def _tslearn():
-    try:
-        from tslearn.metrics import cdist_gak
-    except ImportError as error:
-        raise ImportError(
-            "GlobalAlignment needs tslearn, which sums over alignments: pip install "
-            "'mercer[alignment]'."
-        ) from error
-    return cdist_gak

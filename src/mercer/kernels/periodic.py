@@ -103,9 +103,4 @@ class Periodic(Stationary):
 
     def fourier_form(self) -> FourierForm | None:
         length, period = as_numbers(self.length_scale), as_numbers(self.period)
-
-        def of_column(a: int, d: int) -> FourierForm:
-            own = (float(np.broadcast_to(values, (d,))[a]) for values in (length, period))
-            return PeriodicForm(next(own) ** -2, next(own))
-
-        return ByColumn(of_column)
+        return ByColumn(lambda length, period: PeriodicForm(length**-2, period), length, period)

@@ -6,7 +6,7 @@ objects) a 1-D object array. Every refusal names the value and the remedy.
 
 import numbers
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -59,8 +59,15 @@ def as_vectors(X: Any, *, name: str = "X", mixed: bool = False):
     if scipy.sparse.issparse(X):
         of_arrays = isinstance(X, scipy.sparse.sparray)
         X = scipy.sparse.csr_array(X) if of_arrays else scipy.sparse.csr_matrix(X)
+    elif X is None or isinstance(X, (str, bytes, numbers.Number)):
+        raise TypeError(
+            f"{name} must be a 2-D array of numbers (rows are samples), got {type(X).__name__}."
+        )
     elif not is_array(X):
-        X = _array_from_lists(X, name)
+        try:
+            X = np.asarray(X)
+        except ValueError as error:
+            raise ValueError(f"{name} is ragged: its rows differ in length ({error}).") from None
     if is_numpy(X):
         X = _numpy_numbers(X, name)
     xp, dtype = namespace(X), str(X.dtype)
@@ -76,46 +83,27 @@ def as_vectors(X: Any, *, name: str = "X", mixed: bool = False):
         X = X.astype(np.float64) if scipy.sparse.issparse(X) else xp.astype(X, xp.float64)
     _check_shape(X, name)
     values = X.data if scipy.sparse.issparse(X) else X
-    if not _all_finite(values, xp):
+    with np.errstate(over="ignore", invalid="ignore"):
+        # By the sum, which takes no memory; it may be infinite where no value is.
+        finite = bool(xp.isfinite(xp.sum(values))) or bool(xp.all(xp.isfinite(values)))
+    if not finite:
         what = "NaN" if bool(xp.any(xp.isnan(values))) else "infinity"
         raise ValueError(f"Input {name} contains {what}. {FINITE}")
     return X
 
 
-def _all_finite(values, xp):
-    """By the sum, which takes no memory; it may be infinite where no value is."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(xp.isfinite(xp.sum(values))) or bool(xp.all(xp.isfinite(values)))
-
-
-def _array_from_lists(X, name):
-    if X is None or isinstance(X, (str, bytes, numbers.Number)):
-        raise TypeError(
-            f"{name} must be a 2-D array of numbers (rows are samples), got {type(X).__name__}."
-        )
-    try:
-        return np.asarray(X)
-    except ValueError as error:
-        raise ValueError(f"{name} is ragged: its rows differ in length ({error}).") from None
-
-
 def _numpy_numbers(X, name):
     refuse_masked(X, name)
     X = np.asarray(X)  # np.matrix has an arithmetic of its own
-    if X.dtype.kind == "O":
+    if X.dtype.kind in "OUS":
         try:
             X = X.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise type(error)(
                 f"{name} holds objects that are not numbers ({error}); argument must be a string "
                 "or a number. Kernels on other objects are built with FromFunction(f)."
-            ) from None
-    if X.dtype.kind in "US":
-        try:
-            X = X.astype(np.float64)
-        except ValueError:
-            raise ValueError(
-                f"{name} holds strings, and this kernel needs numbers. Encode the columns, or "
+                if X.dtype.kind == "O"
+                else f"{name} holds strings, and this kernel needs numbers. Encode the columns, or "
                 "build a kernel on strings with FromFunction(f)."
             ) from None
     refuse_dates(X, name)
@@ -151,13 +139,10 @@ def refuse_dates(X: Any, name: str = "X"):
         columns = [c for c, dtype in kinds if _is_date(dtype)]
         what = f"column {columns[0]!r} of {name} holds" if columns else ""
     else:
-        first = X[:1] if isinstance(X, (list, tuple)) else X
-        if isinstance(X, (list, tuple)):
-            try:
-                first = np.asarray(first)
-            except ValueError:  # rows of several lengths, which are refused elsewhere
-                return
-        dtype = getattr(first, "dtype", None)
+        try:
+            dtype = getattr(np.asarray(X[:1]) if isinstance(X, (list, tuple)) else X, "dtype", None)
+        except ValueError:  # rows of several lengths, which are refused elsewhere
+            return
         what = f"{name} has dtype {dtype} and holds" if _is_date(dtype) else ""
     if what:
         raise TypeError(
@@ -185,10 +170,7 @@ def as_objects(X: Any, *, name: str = "X"):
         )
     if len(X) == 0:
         raise ValueError(f"Found array with 0 sample(s): {name} is empty; a kernel needs a point.")
-    objects = np.empty(len(X), dtype=object)
-    for i, x in enumerate(X):  # one by one: objects that are arrays stay whole
-        objects[i] = x
-    return objects
+    return np.fromiter(X, dtype=object, count=len(X))  # objects that are arrays stay whole
 
 
 def read_each(X: Iterable[Any], read: Callable[[Any], Any], separator: str = " "):
@@ -219,12 +201,6 @@ def as_rows(x: object, what: str):
     return x
 
 
-def as_gram(X: Any, *, name: str = "X"):
-    """A 2-D array of kernel values, finite."""
-    X = as_vectors(X, name=name)
-    return X.toarray() if scipy.sparse.issparse(X) else X
-
-
 def require_same_storage(X: Any, S: Any):
     """Rows of both kinds have no common inner product here: one of them must change."""
     if scipy.sparse.issparse(X) != scipy.sparse.issparse(S):
@@ -244,6 +220,15 @@ def looks_numeric(X: Any):
         return np.asarray(X).dtype.kind in "fiub" and np.ndim(X) == 2
     except (ValueError, TypeError):
         return False
+
+
+def is_vector(x: Any, kind: str) -> bool:
+    """Whether x is a single vector of a kernel on this kind of points. Kernels on objects take a
+    1-D array for a batch of them, and Constant() takes a list of any objects."""
+    if kind in ("vectors", "table") and isinstance(x, (list, tuple)):
+        x = np.asarray(x)
+    numeric = is_array(x) and x.ndim == 1 and getattr(x.dtype, "kind", "f") in "fiub"
+    return numeric and kind in ("vectors", "table", "any")
 
 
 def take(points: Any, indices: Any):
@@ -273,7 +258,13 @@ def _frame_values(X, name, mixed):
     if not bad:
         return np.column_stack(numbers)
     if not mixed:
-        raise ValueError(_not_numbers(bad, name))
+        several = len(bad) > 1
+        listed = ", ".join(map(repr, bad[:5])) + (" and more" if bad[5:] else "")
+        raise ValueError(
+            f"could not convert {name} to numbers: column{'s' if several else ''} {listed} "
+            f"hold{'' if several else 's'} other values. Encode them (TableEncoder() makes numbers "
+            "of a table), drop them, or name the numeric columns: OnColumns(kernel, columns)."
+        )
     return values
 
 
@@ -288,16 +279,6 @@ def _numbers_of(column, text):
         return values.astype(np.float64)
     except (TypeError, ValueError):
         return None
-
-
-def _not_numbers(columns, name):
-    several = len(columns) > 1
-    listed = ", ".join(map(repr, columns[:5])) + (" and more" if columns[5:] else "")
-    return (
-        f"could not convert {name} to numbers: column{'s' if several else ''} {listed} "
-        f"hold{'' if several else 's'} other values. Encode them (TableEncoder() makes numbers of "
-        "a table), drop them, or name the numeric columns: OnColumns(kernel, columns)."
-    )
 
 
 @contextmanager
@@ -315,6 +296,12 @@ def naming(argument: str):
 def short(x: object):
     text = repr(x)
     return text if len(text) <= 40 else text[:37] + "..."
+
+
+def listed(names: Sequence[str], most: int = 6):
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def as_fitted_points(X: Any, S: Any, dtype: Any, *, keep_wider: bool = False):
@@ -338,9 +325,7 @@ def as_fitted_points(X: Any, S: Any, dtype: Any, *, keep_wider: bool = False):
 
 def row_weights(values: Any, n: int | None = None):
     """Weights of some rows as float64: finite and not negative; of all n rows where n is given.
-
-    None stays None: all rows weigh alike.
-    """
+    None stays None: all rows weigh alike."""
     if values is None:
         return None
     with naming("sample_weight"):

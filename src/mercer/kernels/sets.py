@@ -64,9 +64,6 @@ class SetOf(ObjectKernel, Unary):
     def drawn_as(self) -> str | None:  # type: ignore[override]
         return "sets" if self.kernel.kind == "vectors" else None
 
-    def __init__(self, kernel: Kernel | str) -> None:
-        self.kernel = kernel
-
     def bind_points(
         self, X: Array, names: list[str] | None, weights: Array | None = None
     ) -> "SetOf":
@@ -88,24 +85,18 @@ class SetOf(ObjectKernel, Unary):
             members = [member for x in sets for member in x]
             pooled = self.kernel.points(members) if members else np.empty(0, dtype=object)
         else:
-            sets = self._arrays(X)
-            pooled = np.concatenate(sets)
-        return pooled, np.cumsum([0, *map(len, sets)])
-
-    def _arrays(self, X):
-        listed = [sorted(x) if isinstance(x, (set, frozenset)) else x for x in X]
-        sets = read_each(listed, lambda x: as_rows(x, "an array of numbers with one row per point"))
-        widths = [x.shape[1] for x in sets if x.ndim == 2 and x.shape[1]]
-        width = widths[0] if widths else 1
-        for i, x in enumerate(sets):
-            if not len(x):
-                sets[i] = np.zeros((0, width))
-            elif x.shape[1] != width:
-                raise ValueError(
-                    f"the points of X[{i}] have {x.shape[1]} columns, those before it {width}: all "
-                    "points need the same columns."
+            listed = [sorted(x) if isinstance(x, (set, frozenset)) else x for x in X]
+            what = "an array of numbers with one row per point"
+            sets = read_each(listed, lambda x: as_rows(x, what))
+            width = next((x.shape[1] for x in sets if x.ndim == 2 and x.shape[1]), 1)
+            for i, x in enumerate(sets):
+                require(
+                    not len(x) or x.shape[1] == width,
+                    f"the points of X[{i}] have {x.shape[-1]} columns, those before it {width}: "
+                    "all points need the same columns.",
                 )
-        return sets
+            pooled = np.concatenate([x if len(x) else np.zeros((0, width)) for x in sets])
+        return pooled, np.cumsum([0, *map(len, sets)])
 
     # --- values -----------------------------------------------------------------------------------
 

@@ -48,20 +48,15 @@ class Series:
 
 
 class FourierForm(ABC):
-    """Description of a kernel that can be written as a Fourier series.
-
-    `size` is k(x, x). Tolerances are relative to it.
-    """
+    """A kernel that is a Fourier series on a box. Tolerances are relative to `size`, k(x, x)."""
 
     size: float = 1.0
 
     @abstractmethod
     def reach(self, extent: np.ndarray, tol: float) -> tuple[np.ndarray, list[list[float]]]:
         """Per column, the smallest period at which images stay out of the box (0 where any will
-        do), and the periods that the kernel has itself.
-
-        `extent` holds the largest difference of two points in each column.
-        """
+        do), and the periods that the kernel has itself. `extent` holds the largest difference of
+        two points in each column."""
 
     @abstractmethod
     def modes(self, periods: np.ndarray, tol: float) -> np.ndarray:
@@ -93,18 +88,35 @@ class ConstantForm(FourierForm):
         return Series(np.full((1,) * len(periods), self.size), 0.0, self.size)
 
 
-@dataclass(frozen=True)
 class RadialForm(FourierForm):
-    """A decreasing function of |scale * (x - z)| that is 1 at zero.
-
-    density : (|xi|^2, d) -> S for scale 1 in d columns
-    images : (first, step, d) -> at least the sum over shells s = 1, 2, ... of
-        ((2s+1)^d - (2s-1)^d) k(first + (s-1) step)
-    """
+    """A decreasing function of |scale * (x - z)| that is 1 at zero: a subclass gives its values and
+    its spectral density, both for scale 1."""
 
     scale: Any
-    density: Callable[[np.ndarray, int], np.ndarray]
-    images: Callable[[float, float, int], float]
+    value: Callable[[np.ndarray], Any]
+    # k(r + step) <= exp(-rate * step) k(r); infinite where log k is concave, so that the factor
+    # from one shell of images to the next is largest at the first of them.
+    rate: float = math.inf
+
+    @abstractmethod
+    def density(self, squared: np.ndarray, d: int) -> np.ndarray:
+        """S at frequencies of these squared lengths, in d columns."""
+
+    def images(self, first: float, step: float, d: int) -> float:
+        """At least the sum over shells s = 1, 2, ... of images outside of a box, which is that of
+        ((2s+1)^d - (2s-1)^d) k(first + (s-1) step)."""
+        if not (first > 0 and step > 0):
+            return math.inf
+        s = np.arange(1, SHELLS + 1)
+        counts, k = (2.0 * s + 1) ** d - (2.0 * s - 1) ** d, self.value(first + (s - 1) * step)
+        return float(counts @ k) + self._beyond(counts, k, first, step, d)
+
+    def _beyond(self, counts, k, first, step, d):
+        """The same for all other shells, where k falls by a constant factor per step, or faster."""
+        if k[-1] == 0:
+            return 0.0
+        factor = max(k[-1] / k[-2], math.exp(-self.rate * step)) * counts[-1] / counts[-2]
+        return counts[-1] * k[-1] * factor / (1 - factor) if factor < 1 else math.inf
 
     def reach(self, extent: np.ndarray, tol: float):
         d, target = len(extent), ALIASING * tol
@@ -121,7 +133,7 @@ class RadialForm(FourierForm):
         m, step = self.modes(periods, tol), float(unit.min())
         squares = [(np.arange(k + 1) / u) ** 2 for k, u in zip(m, unit)]
         squared = reduce(np.add.outer, squares)
-        weights = mirrored(self.density(squared, d) / math.prod(unit))
+        weights = _mirrored(self.density(squared, d) / math.prod(unit))
         aliasing = self.images(float((unit - scales * extent).min()), step, d)
         outside = 1 + self.images(step, step, d) - math.fsum(np.sort(weights, axis=None))
         return Series(weights, aliasing + max(outside, 0.0) + ROUNDING)
@@ -136,6 +148,74 @@ class RadialForm(FourierForm):
 
     def _scales(self, d):
         return np.broadcast_to(np.asarray(self.scale, dtype=float), (d,))
+
+
+@dataclass(frozen=True)
+class GaussianForm(RadialForm):
+    """exp(-r^2)."""
+
+    scale: Any
+
+    def value(self, r: np.ndarray) -> np.ndarray:
+        return np.exp(-(r**2))
+
+    def density(self, squared: np.ndarray, d: int) -> np.ndarray:
+        return math.pi ** (d / 2) * np.exp(-(math.pi**2) * squared)
+
+
+@dataclass(frozen=True)
+class MaternForm(RadialForm):
+    """The Matern kernel with length scale 1, whose values are given."""
+
+    scale: Any
+    nu: float
+    value: Callable[[np.ndarray], Any]
+
+    @property
+    def rate(self) -> float:  # type: ignore[override]
+        """log k is concave from nu = 1/2 on; below, its slope is at least sqrt(2 nu)."""
+        return math.inf if self.nu >= 0.5 else math.sqrt(2 * self.nu)
+
+    def density(self, squared: np.ndarray, d: int) -> np.ndarray:
+        nu = self.nu
+        if nu == math.inf:
+            return (2 * math.pi) ** (d / 2) * np.exp(-2 * math.pi**2 * squared)
+        factor = (2 * math.pi / nu) ** (d / 2) * poch(nu, d / 2)
+        return factor * np.exp(-(nu + d / 2) * np.log1p(2 * math.pi**2 * squared / nu))
+
+
+@dataclass(frozen=True)
+class RationalForm(RadialForm):
+    """(1 + r^2 / (2a))^-a."""
+
+    scale: Any
+    a: float
+
+    def value(self, r: np.ndarray) -> np.ndarray:
+        return (1 + r**2 / (2 * self.a)) ** -self.a
+
+    def density(self, squared: np.ndarray, d: int) -> np.ndarray:
+        """A mixture of Gaussians, solved by K_p."""
+        a, p = self.a, self.a - d / 2
+        if p <= 0:
+            raise TooManyModesError(
+                f"alpha above {d / 2:g} in {d} columns, to have a spectral density"
+            )
+        t = 2 * math.pi * math.sqrt(2 * a) * np.sqrt(squared)  # 2 sqrt(b)
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            mixed = 2 * np.exp(p * np.log(t / 2) + np.log(kve(p, t)) - t - gammaln(a))
+        at_zero = math.exp(gammaln(p) - gammaln(a))
+        mixed = np.where(np.isfinite(mixed) & (t > 0), np.minimum(mixed, at_zero), at_zero)
+        return (2 * math.pi * a) ** (d / 2) * mixed
+
+    def _beyond(self, counts, k, first, step, d):
+        """At most 2d (2s+1)^(d-1) <= 2d 3^(d-1) s^(d-1) images at least s * nearest away, where k
+        is at most (r^2 / (2a))^-a: such shells add like a power."""
+        a, nearest = self.a, min(first, step)
+        if 2 * a <= d:
+            return math.inf
+        power = (2 * a) ** a * nearest ** (-2 * a) * SHELLS ** (d - 2 * a) / (2 * a - d)
+        return 2 * d * 3 ** (d - 1) * power
 
 
 @dataclass(frozen=True)
@@ -155,7 +235,7 @@ class PeriodicForm(FourierForm):
         turns, n = self._turns(periods), self._needed(OUTSIDE * tol)
         weights = np.zeros(turns * n + 1)
         weights[::turns] = ive(np.arange(n + 1), self.z)
-        weights = mirrored(weights)
+        weights = _mirrored(weights)
         return Series(weights, max(0.0, 1 - math.fsum(weights)) + ROUNDING)
 
     def _turns(self, periods):
@@ -192,11 +272,12 @@ class ColumnsForm(FourierForm):
         return spread
 
 
-@dataclass(frozen=True)
 class ByColumn(FourierForm):
-    """A product over all columns; of_column(a, d) is the form of column a among d."""
+    """A product over all columns of make(own numbers): each parameter is one number for all, or one
+    per column."""
 
-    of_column: Callable[[int, int], FourierForm]
+    def __init__(self, make: Callable[..., FourierForm], *parameters: np.ndarray):
+        self.make, self.parameters = make, parameters
 
     def reach(self, extent: np.ndarray, tol: float):
         return self._expanded(extent).reach(extent, tol)
@@ -208,8 +289,8 @@ class ByColumn(FourierForm):
         return self._expanded(periods).series(periods, extent, tol)
 
     def _expanded(self, columns):
-        d = len(columns)
-        return ProductForm([ColumnsForm(self.of_column(a, d), [a]) for a in range(d)])
+        own = zip(*(np.broadcast_to(p, len(columns)).tolist() for p in self.parameters))
+        return ProductForm([ColumnsForm(self.make(*numbers), [a]) for a, numbers in enumerate(own)])
 
 
 class SumForm(FourierForm):
@@ -231,8 +312,9 @@ class SumForm(FourierForm):
 
     def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
         parts = [part.series(periods, extent, tol) for part in self.parts]
-        shape = np.max([part.weights.shape for part in parts], axis=0)
-        total = sum(_centred_in(part.weights, shape) for part in parts)
+        total = np.zeros(np.max([part.weights.shape for part in parts], axis=0))
+        for w in (part.weights for part in parts):  # each in the middle of the largest grid
+            total += np.pad(w, [((n - k) // 2,) * 2 for n, k in zip(total.shape, w.shape)])
         return Series(total, sum(part.error for part in parts), self.size)
 
 
@@ -265,7 +347,7 @@ def _convolved(a, b):
     # Rounding, by the fast Fourier transform, of all that is added up.
     lost = ROUNDING * size + float(-weights[weights < 0].sum())
     orthant = weights[tuple(slice(n // 2, None) for n in weights.shape)]
-    return Series(mirrored(np.maximum(orthant, 0.0)), error + lost, size)
+    return Series(_mirrored(np.maximum(orthant, 0.0)), error + lost, size)
 
 
 # --- periods and frequencies ----------------------------------------------------------------------
@@ -312,98 +394,6 @@ def _smallest(works):
     return high
 
 
-def mirrored(orthant: np.ndarray):
+def _mirrored(orthant: np.ndarray):
     """w at j = -m..m from w at j = 0..m."""
-    for axis, length in enumerate(orthant.shape):
-        both = np.abs(np.arange(1 - length, length))
-        orthant = np.take(orthant, both, axis=axis)
-    return orthant
-
-
-def _centred_in(weights, shape):
-    """The same weights on a larger grid."""
-    larger = np.zeros(shape)
-    larger[tuple(slice((n - k) // 2, (n + k) // 2) for n, k in zip(shape, weights.shape))] = weights
-    return larger
-
-
-# --- densities, and bounds of images outside of a box ---------------------------------------------
-
-
-def gaussian_density(squared: np.ndarray, d: int):
-    """Spectral density of exp(-r^2)."""
-    return math.pi ** (d / 2) * np.exp(-(math.pi**2) * squared)
-
-
-def matern_density(nu: float):
-    """Spectral density of the Matern kernel with length scale 1."""
-    if nu == math.inf:
-        return lambda squared, d: (2 * math.pi) ** (d / 2) * np.exp(-2 * math.pi**2 * squared)
-
-    def density(squared: np.ndarray, d: int):
-        factor = (2 * math.pi / nu) ** (d / 2) * poch(nu, d / 2)
-        return factor * np.exp(-(nu + d / 2) * np.log1p(2 * math.pi**2 * squared / nu))
-
-    return density
-
-
-def rational_density(a: float):
-    """Spectral density of (1 + r^2 / (2a))^-a: a mixture of Gaussians, solved by K_p."""
-
-    def density(squared: np.ndarray, d: int):
-        p = a - d / 2
-        if p <= 0:
-            raise TooManyModesError(
-                f"alpha above {d / 2:g} in {d} columns, to have a spectral density"
-            )
-        t = 2 * math.pi * math.sqrt(2 * a) * np.sqrt(squared)  # 2 sqrt(b)
-        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            mixed = 2 * np.exp(p * np.log(t / 2) + np.log(kve(p, t)) - t - gammaln(a))
-        at_zero = math.exp(gammaln(p) - gammaln(a))
-        mixed = np.where(np.isfinite(mixed) & (t > 0), np.minimum(mixed, at_zero), at_zero)
-        return (2 * math.pi * a) ** (d / 2) * mixed
-
-    return density
-
-
-def _shells(value, first, step, d):
-    """How many images there are in each of the first shells, and k there."""
-    s = np.arange(1, SHELLS + 1)
-    return (2.0 * s + 1) ** d - (2.0 * s - 1) ** d, value(first + (s - 1) * step)
-
-
-def images_of(value: Callable[[np.ndarray], Any], rate: float = math.inf):
-    """The bound of RadialForm for k that falls by a constant factor per step, or faster.
-
-    value : distances -> k, decreasing
-    rate : k(r + step) <= exp(-rate * step) k(r); infinite where log k is concave, so that the
-        factor from one shell to the next is largest at the first of them
-    """
-
-    def images(first: float, step: float, d: int):
-        if not (first > 0 and step > 0):
-            return math.inf
-        counts, k = _shells(value, first, step, d)
-        total = float(counts @ k)
-        if k[-1] == 0:
-            return total
-        factor = max(k[-1] / k[-2], math.exp(-rate * step)) * counts[-1] / counts[-2]
-        return total + counts[-1] * k[-1] * factor / (1 - factor) if factor < 1 else math.inf
-
-    return images
-
-
-def rational_images(a: float):
-    """The same for (1 + r^2 / (2a))^-a <= (r^2 / (2a))^-a, whose shells add like a power."""
-
-    def images(first: float, step: float, d: int):
-        if not (first > 0 and step > 0) or 2 * a <= d:
-            return math.inf
-        counts, k = _shells(lambda r: (1 + r**2 / (2 * a)) ** -a, first, step, d)
-        total = float(counts @ k)
-        # Beyond: at most 2d (2s+1)^(d-1) <= 2d 3^(d-1) s^(d-1) images at least s * nearest away.
-        nearest = min(first, step)
-        power = (2 * a) ** a * nearest ** (-2 * a) * SHELLS ** (d - 2 * a) / (2 * a - d)
-        return total + 2 * d * 3 ** (d - 1) * power
-
-    return images
+    return np.pad(orthant, [(n - 1, 0) for n in orthant.shape], mode="reflect")

@@ -5,19 +5,12 @@ from itertools import combinations, pairwise, product
 from math import comb
 
 import numpy as np
+import scipy.sparse
 
 from ..engine import is_integer, require
 from .feature_kernels import FeatureKernel
-from .hashing import (
-    MOST_COLUMNS,
-    columns_of,
-    counted,
-    mixed,
-    scaled_rows,
-    squared_lengths,
-    stacked_rows,
-)
-from .parameters import FLAG, whole
+from .hashing import MOST_COLUMNS, columns_of, counted, mixed, scaled_rows, squared_lengths
+from .parameters import FLAG, domain, whole
 from .points import read_each
 from .types import Array
 
@@ -83,7 +76,15 @@ class Spectrum(FeatureKernel):
     """
 
     against_checks = True  # it reads every letter
-    domains = {"mismatches": whole(0, LONGEST), "gaps": whole(0, LONGEST), "normalize": FLAG}
+    domains = {
+        "mismatches": whole(0, LONGEST),
+        "gaps": whole(0, LONGEST),
+        "normalize": FLAG,
+        "alphabet": domain(
+            lambda a: a is None or (isinstance(a, (str, bytes)) and len(a) > 0),
+            "a text of all letters, such as 'ACGT', or None",
+        ),
+    }
 
     def __init__(
         self,
@@ -103,11 +104,6 @@ class Spectrum(FeatureKernel):
         lengths = self.lengths()
         super().check_parameters()
         if self.alphabet is not None:
-            require(
-                isinstance(self.alphabet, (str, bytes)) and len(self.alphabet) > 0,
-                f"Spectrum(alphabet) must be a text of all letters, such as 'ACGT', or None, got "
-                f"{self.alphabet!r}.",
-            )
             letters = _as_text(self.alphabet)
             twice = sorted({c for c in letters if letters.count(c) > 1})
             require(not twice, f"Spectrum(alphabet) names {twice[:1]} more than once.")
@@ -123,7 +119,6 @@ class Spectrum(FeatureKernel):
                 f"Spectrum(mismatches={self.mismatches}) must be smaller than the length "
                 f"{min(lengths)}: otherwise all substrings are alike.",
             )
-
         require(
             self._variants() <= MOST_VARIANTS,
             f"{self!r} would count each window for more than {MOST_VARIANTS} substrings: take "
@@ -142,20 +137,14 @@ class Spectrum(FeatureKernel):
         require(len(set(listed)) == len(listed), f"Spectrum(length) has a length twice: {given!r}.")
         return [int(n) for n in listed]
 
-    # --- the map ----------------------------------------------------------------------------------
-
     def explicit_dim(self, n_features: int | None) -> int:
         return min(sum(self._sizes()), MOST_COLUMNS)
 
     def features(self, X: Array) -> Array:
         texts, offsets = read_each(X, _as_text), np.cumsum([0, *self._sizes()])
         exact = bool(offsets[-1] <= MOST_COLUMNS)
-        F = stacked_rows(
-            [
-                self._block(self._codes(block, before), offsets, exact)
-                for before, block in self._blocks(texts)
-            ]
-        )
+        blocks = [self._block(*block, offsets, exact) for block in self._blocks(texts)]
+        F = blocks[0] if len(blocks) == 1 else type(blocks[0])(scipy.sparse.vstack(blocks, "csr"))
         if self.normalize:
             lengths = np.sqrt(squared_lengths(F))
             F = scaled_rows(F, 1 / np.where(lengths == 0, 1.0, lengths))
@@ -165,20 +154,25 @@ class Spectrum(FeatureKernel):
         """Counts are exact; shares of them are added up over all substrings."""
         return 6.0 + max(map(len, S)) ** 0.5 if self.normalize else super().rounding(S)
 
+    def _base(self):
+        """How many letters there are."""
+        return CODE_POINTS if self.alphabet is None else len(self.alphabet)
+
     def _sizes(self):
         """How many different substrings there are of each length, as Python integers."""
-        letters = CODE_POINTS if self.alphabet is None else len(self.alphabet)
-        return [letters**n for n in self.lengths()]
+        return [self._base() ** n for n in self.lengths()]
 
-    def _block(self, letters, offsets, exact):
+    def _block(self, before, texts, offsets, exact):
         """Counts of some strings, all their letters in one array."""
-        codes, starts = letters
-        base = CODE_POINTS if self.alphabet is None else len(self.alphabet)
+        codes, starts = self._codes(texts, before)
         keys, rows = [], []
         for length, offset in zip(self.lengths(), offsets):
-            window = length + int(self.gaps)
-            first, owner = _windows(starts, window)
-            for found, which in self._substrings(codes, first, length, base, exact):
+            # The first letter of each window, and the string that it is in.
+            windows = np.maximum(np.diff(starts) - (length + int(self.gaps)) + 1, 0)
+            owner = np.repeat(np.arange(len(windows)), windows)
+            before = np.cumsum(windows) - windows
+            first = np.arange(len(owner)) + (starts[:-1] - before)[owner]
+            for found, which in self._substrings(codes, first, length, exact):
                 keys.append(found + offset if exact else found)
                 rows.append(owner if which is None else owner[which])
         width = int(offsets[-1]) if exact else MOST_COLUMNS
@@ -189,10 +183,19 @@ class Spectrum(FeatureKernel):
         per_row = np.bincount(all_rows, minlength=len(starts) - 1)
         return counted(all_keys, np.concatenate([[0], np.cumsum(per_row)]), width)
 
-    def _substrings(self, codes, first, length, base, exact):
+    def _substrings(self, codes, first, length, exact):
         """(column numbers, which windows they belong to or None for all), once per variant."""
-        if self.gaps:
-            yield from self._gapped(codes, first, length, base, exact)
+        base = self._base()
+        if self.gaps:  # different substrings of each window, each once
+            variants = [
+                _number([codes[first + j] for j in kept], base, exact)
+                for kept in combinations(range(length + int(self.gaps)), length)
+            ]
+            table = np.sort(np.stack(variants), axis=0)
+            yield table[0], None
+            for previous, current in pairwise(table):
+                new = np.flatnonzero(current != previous)
+                yield current[new], new
             return
         digits = [codes[first + j] for j in range(length)]
         yield _number(digits, base, exact), None
@@ -203,21 +206,6 @@ class Spectrum(FeatureKernel):
                     for place, step in zip(places, steps):
                         changed[place] = (digits[place] + step) % base
                     yield _number(changed, base, exact), None
-
-    def _gapped(self, codes, first, length, base, exact):
-        """Different substrings of each window with `gaps` letters left out, each once."""
-        window = length + int(self.gaps)
-        variants = [
-            _number([codes[first + j] for j in kept], base, exact)
-            for kept in combinations(range(window), length)
-        ]
-        table = np.sort(np.stack(variants), axis=0)
-        yield table[0], None
-        for previous, current in pairwise(table):
-            new = np.flatnonzero(current != previous)
-            yield current[new], new
-
-    # --- strings ----------------------------------------------------------------------------------
 
     def _blocks(self, texts) -> Iterator[tuple[int, list[str]]]:
         """Stretches of the strings, each with the number of strings before it."""
@@ -230,11 +218,11 @@ class Spectrum(FeatureKernel):
 
     def _variants(self) -> int:
         """How many substrings one window counts for, summed over the lengths."""
-        base = CODE_POINTS if self.alphabet is None else len(self.alphabet)
+        others = self._base() - 1
         return sum(
             comb(n + int(self.gaps), n)
             if self.gaps
-            else sum(comb(n, m) * (base - 1) ** m for m in range(int(self.mismatches) + 1))
+            else sum(comb(n, m) * others**m for m in range(int(self.mismatches) + 1))
             for n in self.lengths()
         )
 
@@ -269,15 +257,6 @@ def _as_text(x: str | bytes) -> str:
     if not isinstance(x, (str, bytes)):
         raise TypeError(f"is {type(x).__name__} {x!r:.40}: Spectrum compares strings.")
     return x.decode("latin-1") if isinstance(x, bytes) else x
-
-
-def _windows(starts, length):
-    """Start of each window of this length, and its string."""
-    per_string = np.maximum(np.diff(starts) - length + 1, 0)
-    owner = np.repeat(np.arange(len(per_string)), per_string)
-    before = np.concatenate([[0], np.cumsum(per_string)[:-1]])
-    first = np.arange(len(owner)) + (starts[:-1] - before)[owner]
-    return first, owner
 
 
 def _number(digits, base, exact):

@@ -4,16 +4,15 @@ A sample can refute validity (a vector a with a'Ka < 0 is a witness); only const
 """
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..engine import as_numpy, check_at_least, eps_of
+from ..engine import as_numpy, check_at_least, eps_of, tiles
 from .adapters import as_kernel
 from .kernel import Kernel
-from .printing import html_rows
 from .types import Data
 
 
@@ -55,6 +54,15 @@ def check_own_diagonal(kernel: Kernel, diagonal: np.ndarray, of_pairs: np.ndarra
     raise ValueError(
         f"{kernel!r} contradicts itself: diagonal(X) gives k(x, x) = {diagonal[i]:.6g} and "
         f"against(X) gives {of_pairs[i]:.6g} for the same point. Mend one of the two methods."
+    )
+
+
+def html_rows(facts: Iterable[tuple[str, str]]):
+    """(name, text) pairs as rows of an HTML table."""
+    left = "style='text-align:left'"
+    return "".join(
+        f"<tr><th {left}>{html.escape(name)}</th><td {left}>{html.escape(text)}</td></tr>"
+        for name, text in facts
     )
 
 
@@ -183,16 +191,13 @@ def check_mercer(
     if n_given > max_points:
         rng = np.random.default_rng(random_state)
         indices = np.sort(rng.choice(n_given, max_points, replace=False))
-    sample = kernel.layout.subset(points, indices)
-    # Mirroring one half would hide an asymmetry.
-    K = as_numpy(kernel.layout.both_orders(kernel, points, indices)).astype(np.float64)
+    sample, copy = (kernel.layout.subset(points, indices) for _ in range(2))
+    # Each pair in both orders: mirroring one half would hide an asymmetry, and a function that is
+    # taken to be symmetric asks once for pairs of the same points.
+    K = as_numpy(tiles.evaluate(kernel, sample, copy)).astype(np.float64)
     if not kernel.is_proven:
         own = as_numpy(kernel.diagonal(sample)).astype(np.float64)
         check_own_diagonal(kernel, own, np.diagonal(K))
-    return _report(kernel, sample, indices, K, n_given)
-
-
-def _report(kernel, sample, indices, K, n_given):
     n, size, eps = len(indices), np.abs(K).max(), eps_of(sample)
     asymmetry = float(np.abs(K - K.T).max())
     symmetric = asymmetry <= 1e3 * eps * size
@@ -206,11 +211,8 @@ def _report(kernel, sample, indices, K, n_given):
     if kernel.is_proven:
         units = max(units, float(kernel.rounding(kernel.landmarks(sample))))
     noise = units * n * eps * largest
-    witness = value = None
-    if smallest < -noise:
-        witness = vectors[:, 0]
-    else:
-        witness = _relative_witness(kernel, sample, K, units * n * eps)
+    value = None
+    witness = _witness(kernel, sample, K, units * n * eps) if smallest >= -noise else vectors[:, 0]
     if witness is not None:
         a = witness.astype(np.longdouble)  # on the values that the kernel returned
         value = float(a @ (K.astype(np.longdouble) @ a))
@@ -234,7 +236,7 @@ def _report(kernel, sample, indices, K, n_given):
     )
 
 
-def _relative_witness(kernel, sample, K, noise):
+def _witness(kernel, sample, K, noise):
     """A witness among points whose k(x, x) is far below the largest: where the rows are scaled to
     the size that their own rounding has, their eigenvalues show."""
     with np.errstate(invalid="ignore"):
@@ -250,25 +252,21 @@ def _relative_witness(kernel, sample, K, noise):
 
 
 def _verdict(kernel, symmetric, psd):
+    negative = "a vector a with a'Ka < 0 exists on this data"
+    # A claim of validity rests on a class from elsewhere, or on the kernel's own.
+    foreign = [p for p in kernel.parts() if p.is_psd is True and not p.is_proven]
+    claimant = type(foreign[-1] if foreign else kernel).__name__
     if kernel.is_psd is True and not (symmetric and psd):
-        what = (
-            "a vector a with a'Ka < 0 exists on this data" if symmetric else "it is not symmetric"
-        )
-        return f"refuted: {_claimant(kernel)} says is_psd = True, and is wrong: {what}"
+        what = negative if symmetric else "it is not symmetric"
+        return f"refuted: {claimant} says is_psd = True, and is wrong: {what}"
     if kernel.is_proven:
         return "valid by construction; the data agree"
     if kernel.is_psd is True:
-        return f"valid by what {_claimant(kernel)} says of itself; the data agree"
+        return f"valid by what {claimant} says of itself; the data agree"
     if not symmetric and not psd:
         return "refuted: not symmetric, and with a negative eigenvalue"
     if not symmetric:
         return "refuted: k(x, z) and k(z, x) differ"
     if not psd:
-        return "refuted: a vector a with a'Ka < 0 exists on this data"
+        return f"refuted: {negative}"
     return "not refuted on this data (a sample cannot prove validity)"
-
-
-def _claimant(kernel):
-    """The class that a claim of validity rests on: one from elsewhere, or the kernel's own."""
-    foreign = [p for p in kernel.parts() if p.is_psd is True and not p.is_proven]
-    return type(foreign[-1] if foreign else kernel).__name__

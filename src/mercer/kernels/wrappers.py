@@ -194,9 +194,6 @@ class Normalized(Weighted):
     array([1., 1.])
     """
 
-    def __init__(self, kernel: Kernel | str) -> None:
-        self.kernel = kernel
-
     def factors(self, X: Array) -> Array:
         return 1 / self.lengths(X)
 
@@ -313,6 +310,7 @@ class OnColumns(OnImages):
     def positions(self, n_columns: int, names: list[str] | None = None) -> list[int]:
         """The selected columns as a list of integers."""
         columns: Any = as_host(self.columns)
+        takes = "OnColumns takes positions, a mask, a slice or names, got"
         if isinstance(columns, slice):
             if any(isinstance(end, str) for end in (columns.start, columns.stop)):
                 raise TypeError(
@@ -325,9 +323,7 @@ class OnColumns(OnImages):
             )
             return positions
         if not _is_one(columns) and not np.iterable(columns):
-            raise TypeError(
-                f"OnColumns takes positions, a mask, a slice or names, got {columns!r}."
-            )
+            raise TypeError(f"{takes} {columns!r}.")
         columns = [columns] if _is_one(columns) else list(columns)
         require(len(columns) > 0, "OnColumns(kernel, columns) needs at least one column, got none.")
         if all(isinstance(c, str) for c in columns):
@@ -347,7 +343,7 @@ class OnColumns(OnImages):
             require(any(columns), "OnColumns got a mask that selects no column.")
             return [i for i, chosen in enumerate(columns) if chosen]
         bad = [c for c in columns if not isinstance(c, (int, np.integer))]
-        require(not bad, f"OnColumns takes positions, a mask, a slice or names, got {bad[:1]!r}.")
+        require(not bad, f"{takes} {bad[:1]!r}.")
         outside = [int(c) for c in columns if not -n_columns <= c < n_columns]
         require(
             not outside,
