@@ -7,9 +7,7 @@ from .landmark_solver import LandmarkSolution, LandmarkSolver, jittered_factor
 from .newton import LogisticProblem
 from .optimal_scoring import Fisher, Shrinkage
 from .problem import Choice, Given, LeaveOneOut, Preconditioning, RidgeProblem
-from .refinement import Step
-from .solution import LeftOut, RidgeSolution, Steps
-from .solver import CannotSolve
+from .solver import CannotSolve, LeftOut, RidgeSolution, Step, Steps
 from .svm import MarginProblem
 
 __all__ = [

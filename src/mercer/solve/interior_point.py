@@ -36,7 +36,6 @@ def interior_point(Phi: Any, y: np.ndarray, C: np.ndarray, aim: float) -> tuple[
     floor = 1.0 + float(xp.mean(xp.abs(slope)))
     z, s = z + floor, z - slope + floor
     best: Any = None
-    steps = 0
     for steps in range(1, MOST_STEPS + 1):  # noqa: B007  returned
         f = Phi @ (Phi.T @ c)
         dual, total = f - y + b - z + s, float(xp.sum(c))
@@ -48,19 +47,18 @@ def interior_point(Phi: Any, y: np.ndarray, C: np.ndarray, aim: float) -> tuple[
         # Near the end rounding undoes what steps gain.
         if left <= 0.1 * aim or not left < WORSE * best[0]:
             break
-        system = _System(Phi, 1 / (z / u + s / v))
-        ones = system.solve(xp.ones_like(y))
+        inverse = _inverse(Phi, 1 / (z / u + s / v))
+        ones = inverse(xp.ones_like(y))
         if not float(xp.sum(ones)) > 0:  # to rounding, a constant is in the space: b is anything
             break
         now = (u, v, z, s, dual, total)
-        dc, db, dz, ds = _direction(system, ones, now, 0.0, 0.0, 0.0)
+        dc, db, dz, ds = _direction(inverse, ones, now, 0.0, 0.0, 0.0)
         t = _room(xp, (u, dc), (v, -dc), (z, dz), (s, ds))
         after = float(xp.sum((u + t * dc) * (z + t * dz)) + xp.sum((v - t * dc) * (s + t * ds)))
         toward = mean * min(1.0, after / (2 * y.shape[0]) / mean) ** 3
-        dc, db, dz, ds = _direction(system, ones, now, toward, dc * dz, -dc * ds)
-        t = SHARE * _room(
-            xp, (u, dc), (v, -dc), (z, dz), (s, ds)
-        )  # one for all: c is in `dual` too
+        dc, db, dz, ds = _direction(inverse, ones, now, toward, dc * dz, -dc * ds)
+        # One for all: c is in `dual` too.
+        t = SHARE * _room(xp, (u, dc), (v, -dc), (z, dz), (s, ds))
         if not t > 1e-10:
             break
         c, b, z, s = c + t * dc, b + t * db, z + t * dz, s + t * ds
@@ -72,26 +70,21 @@ def interior_point(Phi: Any, y: np.ndarray, C: np.ndarray, aim: float) -> tuple[
     return balanced(*host), steps
 
 
-def _direction(system, ones, now, toward, second_u, second_v):
+def _direction(inverse, ones, now, toward, second_u, second_v):
     """Newton's step to u z = v s = toward; with the second-order terms of a step before."""
     u, v, z, s, dual, total = now
     xp = namespace(u)
     right_u, right_v = toward - u * z - second_u, toward - v * s - second_v
-    first = system.solve(right_u / u - right_v / v - dual)
+    first = inverse(right_u / u - right_v / v - dual)
     db = (float(xp.sum(first)) + total) / float(xp.sum(ones))
     dc = first - db * ones
     return dc, db, (right_u - z * dc) / u, (right_v + s * dc) / v
 
 
-class _System:
-    """(Phi Phi' + diag(1 / T))^-1."""
-
-    def __init__(self, Phi, T):
-        self.Phi, self.T, self.C = Phi, T, low_rank_factor(Phi, T)
-
-    def solve(self, right: np.ndarray):
-        inner = solve_factored(self.C, self.Phi.T @ (self.T * right))
-        return self.T * (right - self.Phi @ inner)
+def _inverse(Phi, T):
+    """v -> (Phi Phi' + diag(1 / T))^-1 v."""
+    C = low_rank_factor(Phi, T)
+    return lambda v: T * (v - Phi @ solve_factored(C, Phi.T @ (T * v)))
 
 
 def low_rank_factor(Phi: np.ndarray, T: np.ndarray):

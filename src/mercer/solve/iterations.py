@@ -6,9 +6,10 @@ error of f = sum_i a_i k(x_i, .) in every step, and one with an exact residual c
 |f(z) - f*(z)| <= sqrt(k(z, z)) * error_norm, for every z (MATH.md section 8).
 """
 
+import time
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..engine import (
     MemoryLimitError,
     Resources,
     as_host,
+    as_numpy,
     coordinates_bytes,
     current,
     evenly,
@@ -28,18 +30,29 @@ from ..engine import (
     namespace,
     on_device_of,
     readable,
+    tiles,
     using,
 )
-from ..kernels import Kernel, remembering
+from ..kernels import Kernel, NotPSDError, remembering
 from ..rows import Workers
 from ..space import Fit, check_symmetric
 from .problem import Preconditioning
-from .refinement import Refinement, Step
-from .system import VECTORS, System, scattered, vectors_of
+from .solver import Step
+from .system import VECTORS, System, function_norms, scattered, vectors_of
 
 # Points on which a user's function is tested for symmetry.
 SAMPLE = 64
 TINY = float(np.finfo(np.float64).tiny)
+# How far, and how long, quick products are trusted before the next exact residual.
+QUICK_REDUCTION = 1e-4
+QUICK_PRODUCTS = 100
+EXACT_REDUCTION = 1e-10
+# The estimate, from recursive residuals, must be this much below what is asked for.
+MARGIN = 0.7
+# A refinement that leaves more of the bound than this has reached the precision.
+STALLED = 0.5
+# Products without progress after which the recursion has reached the precision.
+PATIENCE = 50
 
 
 @dataclass
@@ -249,3 +262,192 @@ def _check_memory(kernel, X, m, limit):
             f"rows: {readable(needed)} for {n} points; memory_limit allows {readable(limit)}. Fit "
             "fewer targets at a time, or raise memory_limit."
         )
+
+
+# --- refinement -----------------------------------------------------------------------------------
+
+
+class Refinement:
+    """Refinement around conjugate gradients: the state that an interruption leaves behind."""
+
+    def __init__(self, system, tol, max_iter, keep_partial, callback, sizes=1.0):
+        self.system, self.tol, self.max_iter = system, tol, max_iter
+        self.sizes = sizes  # what the targets were divided by
+        self.keep_partial, self.callback = keep_partial, callback
+        self.products = 0
+        self.history: list[Step] = []
+        self.reason: str | None = None
+        self.begun = time.perf_counter()
+
+    def solve(self):
+        """The best b; `bounds`, `norms` and `reason` say how good it is."""
+        system, xp = self.system, namespace(self.system.T)
+        self.b, self.bounds = xp.zeros_like(system.T), np.full(system.T.shape[1], np.inf)
+        self.direction = None  # what the inner iterations have added to b, not yet certified
+        self.residual = system.T
+        with tiles.progress_bar("products") as self.progress:
+            self._accept(self.b, self.residual)
+            try:
+                self._refine()
+            except KeyboardInterrupt:
+                if not self.keep_partial:
+                    raise
+                self.reason = "interrupted"
+                with suppress(KeyboardInterrupt):  # a second interruption does without
+                    self._certify_direction()
+        return self.b
+
+    def _refine(self):
+        product = self.system.quick or self.system.exact
+        while not np.all(self._reached(self.bounds)):
+            stopped = self._iterate(product)
+            before = self.bounds
+            self._certify_direction()
+            # A target that is done may stay as it is; the others must improve.
+            open_targets = ~self._reached(self.bounds)
+            if not np.any(open_targets):
+                return
+            if stopped is None and np.all((self.bounds > STALLED * before)[open_targets]):
+                stopped = "precision" if product is self.system.exact else None
+                product = self.system.exact
+            if stopped is not None:
+                self.reason = stopped
+                return
+
+    def _iterate(self, product):
+        """Conjugate gradients on A d = residual. None, or why it must be the last time."""
+        system = self.system
+        reduction, most = EXACT_REDUCTION, self.max_iter
+        if not product.exact:
+            reduction, most = max(QUICK_REDUCTION, 0.1 * system.disturbance), QUICK_PRODUCTS
+
+        def precondition(r: Any):
+            z, self.squares = system.preconditioner(r)
+            return z
+
+        cg = ConjugateGradients(lambda p: system.times(product, p), precondition, self.residual)
+        start = system.preconditioner.kappa * np.sqrt(self.squares)
+        cg.frozen = self.squares == 0
+        best, since, first = start, 0, self.products
+        while not np.all(cg.frozen):
+            # One product is kept for the certificate.
+            if self.products + 1 >= self.max_iter:
+                return "max_iter"
+            image, curvature = cg.product()
+            self.products += 1
+            if product.exact:
+                self._check_positive(np.where(cg.frozen, 0.0, curvature), cg.p)
+            cg.advance(image, curvature)
+            if not np.any(cg.live):
+                return None
+            cg.turn()
+            self.direction = cg.x
+            estimate = system.preconditioner.kappa * np.sqrt(self.squares)
+            step = self._record(estimate, certified=False)
+            stopped = self.callback is not None and bool(self.callback(step))
+            norms = function_norms(self.b + cg.x, system.T, cg.r, system.alphas)
+            cg.frozen |= (estimate <= reduction * start) | self._reached(estimate / MARGIN, norms)
+            if stopped:
+                return "callback"
+            # Rounding ends progress long before the recursion says so.
+            since = 0 if np.any(estimate < 0.99 * best) else since + 1
+            best = np.minimum(best, estimate)
+            if since >= PATIENCE or self.products - first >= most:
+                return None
+        return None
+
+    def _certify_direction(self):
+        """Take the step, with an exact residual."""
+        if self.direction is not None:
+            b, self.direction = self.b + self.direction, None
+            residual = self.system.T - self.system.times(self.system.exact, b)
+            self.products += 1
+            self._accept(b, residual)
+
+    def _accept(self, b, residual):
+        """Keep what is an improvement."""
+        system, xp = self.system, namespace(b)
+        bounds = system.certify(residual, b)
+        better = bounds < self.bounds
+        if not np.all(better):
+            chosen = on_device_of(better, b, dtype=xp.bool)[None, :]
+            b = xp.where(chosen, b, self.b)
+            residual = xp.where(chosen, residual, self.residual)
+        self.b, self.residual = b, residual
+        self.bounds = np.where(better, bounds, self.bounds)
+        self.norms = function_norms(b, system.T, residual, system.alphas)
+        self._record(self.bounds, certified=True)
+
+    def _reached(self, bounds, norms=None):
+        return bounds <= self.tol * (self.norms if norms is None else norms)
+
+    def _record(self, bounds, certified):
+        seconds = time.perf_counter() - self.begun
+        bounds = tuple(float(v) for v in bounds * self.sizes)
+        step = Step(self.products, bounds, certified, seconds)
+        self.history.append(step)
+        self.progress.set_postfix(bound=f"{max(step.bounds):.2g}")
+        self.progress.update(self.products - self.progress.n)
+        return step
+
+    def _check_positive(self, pAp, p):
+        """Refuse what is not a kernel (in a quick product it may be rounding)."""
+        if not np.all(np.isfinite(pAp)):
+            raise ValueError("the kernel matrix contains NaN or infinity on this data.")
+        # What is valid by construction is below zero by rounding alone, where alpha is beneath it.
+        if not self.system.is_proven and np.any(pAp < -self.system.rounding_of_form(p)):
+            raise NotPSDError(
+                "conjugate gradients found a direction p with p'(K + alpha I)p < 0: this "
+                "similarity is not a kernel on this data. check_mercer(kernel, X) shows a witness; "
+                "KernelMap(kernel, indefinite='clip') repairs it.",
+                witness=as_numpy(p)[:, int(np.argmin(pAp))],
+            )
+
+
+class ConjugateGradients:
+    """A x = b from products with A and with an approximate inverse; `step` makes one product.
+
+    x : the solution so far
+    r : b - A x, by recursion; whoever computes it again may put it here
+    z : the approximate inverse of A times r, from `precondition`
+    p : the direction of the last step
+    frozen : columns that stay as they are
+    live : columns that the last step has moved
+    """
+
+    def __init__(self, times: Callable, precondition: Callable, B: Any):
+        self.times, self.precondition = times, precondition
+        self.x, self.r = namespace(B).zeros_like(B), B + 0.0
+        self.z = precondition(self.r)
+        self.p, self.rz = self.z + 0.0, dots(self.r, self.z)
+        self.frozen = np.zeros(B.shape[1], dtype=bool)
+
+    def product(self) -> tuple[Any, np.ndarray]:
+        """(A p, p'A p)."""
+        image = self.times(self.p)
+        return image, dots(self.p, image)
+
+    def advance(self, image: Any, curvature: np.ndarray) -> None:
+        """Along p as far as its columns go."""
+        live = ~self.frozen & (curvature > 0)
+        self.frozen = self.frozen | ~live
+        step = on_device_of(_quotient(self.rz, curvature, live), self.p)[None, :]
+        self.x = self.x + self.p * step
+        self.r = self.r - image * step
+        self.live = live
+
+    def turn(self) -> None:
+        """To the next direction."""
+        self.z = self.precondition(self.r)
+        old, self.rz = self.rz, dots(self.r, self.z)
+        beta = on_device_of(_quotient(self.rz, old, self.live & (old > 0)), self.p)[None, :]
+        self.p = self.z + self.p * beta
+
+
+def _quotient(a, b, where):
+    return np.where(where, a / np.where(where, b, 1.0), 0.0)
+
+
+def dots(U: Any, V: Any) -> np.ndarray:
+    """Inner products of the columns, on the host."""
+    return as_numpy(namespace(U).sum(U * V, axis=0)).astype(np.float64)

@@ -24,21 +24,17 @@ from ..engine import (
     tiles,
 )
 from ..space import factorize
-from .direct import Direct
-from .dual import FEW, DualSolution, DualSolver, with_intercept
+from .dual import FEW, Direct, DualSolution, DualSolver, with_intercept
 from .iterations import solve_iteratively
 from .optimal_scoring import Shrinkage
-from .penalty import choose, choose_on_rows
-from .preconditioner import SHARE_OF_ALPHA, chosen_rank
 from .primal import chooses_by_all_errors
 from .problem import Choice, Given, RidgeProblem
-from .ridge_path import RidgePath
-from .solution import Steps
-from .solver import OPERATION, START, VALUE, CannotSolve, Cost, TooLarge
-from .system import VECTORS, vectors_of
+from .ridge_path import RidgePath, choose, choose_on_rows
+from .solver import CannotSolve, Cost, Steps, TooLarge
+from .system import SHARE_OF_ALPHA, VECTORS, chosen_rank, vectors_of
 
-# Seconds of one core for one number of a stored kernel matrix in a product with a vector.
-STORED = 4e-10
+# Operations that one number of a stored kernel matrix costs in a product with a vector.
+STORED = 8
 # Products after which it is clear whether iterations are faster than a factorisation, and most of
 # those that can be.
 JUDGED_AFTER, QUICK_PRODUCTS = 10, 60
@@ -65,11 +61,11 @@ class Iterative(DualSolver):
         replaces = self._replaces_a_factor(problem)
         if replaces and not _in_double(problem):
             return "rows are on a device, or not in double precision: a factorisation is faster"
-        t = problem.n_targets + problem.intercept
         # What the iterations hold, and as many vectors again for their preconditioner.
-        room = self._held(problem) + coordinates_bytes(problem.n, VECTORS * t + 4)
-        if room > problem.limit:
-            return TooLarge.beyond("vectors, landmarks and copies of rows", room, problem.limit)
+        room = self._held(problem) + coordinates_bytes(problem.n, VECTORS * problem.n_columns + 4)
+        large = TooLarge.beyond("vectors, landmarks and copies of rows", room, problem.limit)
+        if large is not None:
+            return large
         if chooses_by_all_errors(problem):
             return "it would choose alpha on a sample, and the errors of all rows fit the memory"
         if replaces and not problem.is_small:
@@ -82,21 +78,18 @@ class Iterative(DualSolver):
         return None
 
     def cost(self, problem: RidgeProblem) -> Cost:
-        n, t = problem.n, problem.n_targets + problem.intercept
+        n, t = problem.n, problem.n_columns
         p = problem.preconditioning.rank or self._landmarks(problem)
-        setup = START + n * p * VALUE + 3 * n * p**2 * OPERATION
         beside = coordinates_bytes(n, p, 2) + self._held(problem)
         held = matrix_bytes(n, 0.5) + beside <= problem.limit
-        product = t * n * (n * STORED if held else n / 2 * VALUE / t + n * STORED)
-        product += 4 * t * n * p * OPERATION
-        needed = beside + int(matrix_bytes(n, 0.5) * held)
-        values = n**2 / 2 * VALUE
-        return Cost(values + setup + self._products(problem, p) * product, needed)
+        needed, products = beside + int(matrix_bytes(n, 0.5) * held), self._products(problem, p)
+        values = n**2 / 2 + n * p + (0 if held else products * n**2 / 2)
+        operations = 3 * n * p**2 + products * t * n * (4 * p + STORED * n)
+        return Cost.of(needed, starts=1, values=values, operations=operations)
 
     def _held(self, problem):
         """Bytes of vectors, and of rows as products need them."""
-        t = problem.n_targets + problem.intercept
-        return int(vectors_of(problem.kernel, problem.training.points, t))
+        return int(vectors_of(problem.kernel, problem.training.points, problem.n_columns))
 
     def _landmarks(self, problem):
         """Those that memory allows, or fewer: they end where they leave little beside alpha."""
@@ -125,8 +118,8 @@ class Iterative(DualSolver):
         return self.quick and Direct().too_large(problem) is None
 
     def _tol(self, problem):
-        exact = self._replaces_a_factor(problem)
-        return min(problem.tol, problem.digits) if exact else problem.tol
+        digits = problem.digits if self._replaces_a_factor(problem) else problem.tol
+        return min(problem.tol, digits)
 
     def solve(self, problem: RidgeProblem) -> "IterativeSolution":
         # With few landmarks, those of `Explained`, nothing is large enough for two BLAS threads.
@@ -138,9 +131,9 @@ class Iterative(DualSolver):
         rows, kernel, points = problem.with_weight, problem.kernel, problem.training.points
         quick, tol = self._replaces_a_factor(problem), self._tol(problem)
         choice, known = self._choice(problem)
-        alphas, landmarks = problem.alphas(choice), problem.preconditioning
-        again = {"tol": tol, "resources": rows.training.resources, **vars(landmarks)}
-        found: Any = None
+        shared = {"landmarks": known.landmarks, "product": known.product} if known else {}
+        alphas, found = problem.alphas(choice), None
+        again = {"tol": tol, "resources": rows.training.resources, **vars(problem.preconditioning)}
 
         def equations(B: Any, penalties: np.ndarray):
             nonlocal found
@@ -153,7 +146,7 @@ class Iterative(DualSolver):
                     B,
                     penalties,
                     rows.weights,
-                    **again | ({} if known is None else known.shared),
+                    **again | shared,
                     max_iter=min(problem.max_iter, QUICK_PRODUCTS) if quick else problem.max_iter,
                     keep_partial=problem.keep_partial,
                     callback=_hopeless(tol) if quick else None,
@@ -167,7 +160,7 @@ class Iterative(DualSolver):
                     f"the iterations found no solution with {found.n_iter} products: a larger "
                     "memory_limit gives a better preconditioner"
                 )
-            return found
+            return found.coef, found.error_norms, found.norms
 
         try:
             solved = with_intercept(rows.T, alphas, problem.intercept, equations)
@@ -182,19 +175,11 @@ class Iterative(DualSolver):
                 ConvergenceWarning,
                 stacklevel=5,
             )
-        S = kernel.layout.in_double(points)
-        S = kernel.landmarks(S) if rows is problem else kernel.landmarks(S, problem.kept)
+        some = () if rows is problem else (problem.kept,)
+        S = kernel.landmarks(kernel.layout.in_double(points), *some)
         steps = Steps(found.n_iter, found.converged, found.history, found.rank)
-        solution = solved.solution(
-            IterativeSolution,
-            problem,
-            S,
-            alphas,
-            self.name,
-            steps=steps,
-            choice=choice,
-            again=again,
-        )
+        kept = {"steps": steps, "choice": choice, "again": again}
+        solution = solved.solution(IterativeSolution, problem, S, alphas, self.name, **kept)
         if known is not None:
             solution.cached("explained", lambda: known)
         return solution
@@ -205,7 +190,7 @@ class Iterative(DualSolver):
         if isinstance(rule, Shrinkage):
             return rule.choice_without_map(problem), None
         if self._replaces_a_factor(problem) and problem.intercept:
-            known = Explained.of(problem, problem.limit)
+            known = Explained.of(problem)
         if isinstance(rule, Given):
             return None, known
         if known is not None and rule.near is not None:
@@ -289,30 +274,18 @@ class Explained:
     product: MatrixProduct
     seed: int
 
-    @property
-    def shared(self) -> dict[str, Any]:
-        """Landmarks and products, for the iterations."""
-        return {"landmarks": self.landmarks, "product": self.product}
-
     @classmethod
-    def of(cls, problem: RidgeProblem, limit: int) -> "Explained | None":
+    def of(cls, problem: RidgeProblem) -> "Explained | None":
         """None where landmarks miss too much, with weighted rows, or where memory is short."""
-        training, rule = problem.training, problem.alpha
+        training, rule, limit = problem.training, problem.alpha, problem.limit
         alpha = rule.values[0] if isinstance(rule, Given) else rule.near
         n, points = problem.n, training.points
         room = matrix_bytes(n, 0.5) + coordinates_bytes(n, LANDMARKS, copies=5)
         if problem.weights is not None or room > limit or alpha is None or not _in_double(problem):
             return None
         rng = training.resources.rng()
-        found = factorize(
-            training.kernel,
-            points,
-            max_rank=LANDMARKS,
-            pivots="random",
-            rng=rng,
-            memory_limit=limit,
-            copies=5,
-        )
+        options = {"pivots": "random", "rng": rng, "memory_limit": limit, "copies": 5}
+        found = factorize(training.kernel, points, max_rank=LANDMARKS, **options)
         missed = np.maximum(found.residuals, 0.0)
         if missed.mean() > MISSED * alpha:
             return None

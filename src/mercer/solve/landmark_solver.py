@@ -22,12 +22,11 @@ from ..fit import MapFit, Statistic, fold
 from ..kernels import points as pts
 from ..rows import Spread
 from ..space import Landmarks
-from .penalty import choose_on_rows
 from .primal import PrimalSolution, solve_on_map
 from .problem import Given, LeaveOneOut, RidgeProblem
 from .regularized import factor_shifted, solve_factored
-from .solution import LeftOut
-from .solver import OPERATION, VALUE, Cost, Solver
+from .ridge_path import choose_on_rows
+from .solver import Cost, LeftOut, Solver
 
 # As many as memory allows, between these.
 MOST, LEAST = 4000, 500
@@ -62,7 +61,7 @@ class LandmarkSolver(Solver):
 
     def cost(self, problem: RidgeProblem) -> Cost:
         n, m = problem.n, landmarks_within(problem.n, problem.limit)
-        return Cost(n * m * VALUE + (2 * n * m**2 + m**3) * OPERATION, _bytes(n, m))
+        return Cost.of(_bytes(n, m), values=n * m, operations=2 * n * m**2 + m**3)
 
     def solve(self, problem: RidgeProblem) -> "LandmarkSolution":
         training, rule, indices = problem.training, problem.alpha, self.indices
@@ -78,8 +77,7 @@ class LandmarkSolver(Solver):
         statistic = Statistic(Spread.of, problem.columns)
         sums = fold(training.rows, feature_map, statistic)
         fit = MapFit(feature_map, problem.n, 0.0, sums=sums)
-        found = solve_on_map(problem, fit, self.name, LandmarkSolution)
-        solution = replace(found, error_norms=None)
+        solution = replace(solve_on_map(problem, fit, self.name, LandmarkSolution), error_norms=None)
         solution.cached("problem", lambda: problem)
         return solution
 
@@ -152,26 +150,27 @@ class LandmarkSolution(PrimalSolution):
         L, offset = self._factor(alpha), self.prediction.b + self.mean @ self.coef
         open_part = row_norms(solve_triangular(L, F.T).T, xp)
         answers = xp.concat([unseen[:, None], open_part[:, None], F @ self.coef + offset], axis=1)
-        places, landmarks = self._landmarks_among(which, share)
-        if len(places):
-            others = self._without(L, landmarks, pts.take(answers, places), pts.take(F, places))
-            answers = put(answers, places, slice(None), others)
-        unseen, open_part, fitted = answers[:, 0], answers[:, 1], answers[:, 2:]
-        leverage = open_part + 1 / self.total
-        left = 1 - leverage * _left_weight(leverage, weights, share)
-        left = xp.where(left > 1e-6, left, xp.full_like(left, 1e-6))
-        errors = (on_device_of(T, fitted) - fitted) / left[:, None]
-        variances = unseen + alpha * (1 + leverage / left)
-        return LeftOut(as_numpy(errors), as_numpy(left), as_numpy(variances))
-
-    def _landmarks_among(self, which, share):
-        """(places, landmarks): rows that are landmarks and have no copies, which would stay."""
+        # Rows that are landmarks and have no copies, which would stay.
         numbers = {int(i): j for j, i in enumerate(self.space.indices)}
         found = np.array([numbers.get(int(i), -1) for i in which], dtype=int)
         if share is not None:
             found[as_numpy(share) < 1] = -1
         places = np.flatnonzero(found >= 0)
-        return places, found[places]
+        landmarks = found[places]
+        if len(places):
+            others = self._without(L, landmarks, pts.take(answers, places), pts.take(F, places))
+            answers = put(answers, places, slice(None), others)
+        unseen, open_part, fitted = answers[:, 0], answers[:, 1], answers[:, 2:]
+        leverage = open_part + 1 / self.total
+        # The weight that leaving one observation out takes from each row.
+        weight = 1.0 if weights is None else on_device_of(weights, leverage)
+        if weights is not None and share is not None:
+            weight = weight * on_device_of(share, leverage)
+        left = 1 - leverage * weight
+        left = xp.where(left > 1e-6, left, xp.full_like(left, 1e-6))
+        errors = (on_device_of(T, fitted) - fitted) / left[:, None]
+        variances = unseen + alpha * (1 + leverage / left)
+        return LeftOut(as_numpy(errors), as_numpy(left), as_numpy(variances))
 
     def _without(self, L, landmarks, answers, F):
         """Unseen part, open part and fitted value of landmarks by all other landmarks.
@@ -196,10 +195,3 @@ class LandmarkSolution(PrimalSolution):
         missed = positive_part(1 / squares - added)
         return xp.concat([missed[:, None], open_part[:, None], fitted], axis=1)
 
-
-def _left_weight(like, weights, share):
-    """The weight that leaving one observation out takes from each row."""
-    if weights is None:
-        return namespace(like).ones_like(like)
-    weights = on_device_of(weights, like)
-    return weights if share is None else weights * on_device_of(share, like)

@@ -43,17 +43,16 @@ from ..kernels import Linear, remembering
 from ..rows import Training
 from ..space import factorize
 from .auto import Way, first_of, offered, solve_ridge
-from .direct import Direct
+from .dual import Direct
 from .duality import EPS, Certificate, Rounding
 from .fourier_solver import FourierSolver
 from .interior_point import low_rank_factor
 from .iterative import Iterative
-from .preconditioner import LEAST_RANK, chosen_rank
 from .primal import Primal
 from .problem import Given, Preconditioning, RidgeProblem
 from .regularized import solve_factored
 from .solver import CannotSolve, Solver
-from .system import vectors_of
+from .system import LEAST_RANK, chosen_rank, vectors_of
 
 # Solvers of a step: exact ones, to what a step needs. Steps of several classes are iterations.
 COMPETING = (Direct(), Primal(), Iterative(), FourierSolver(quick=True))
@@ -104,16 +103,11 @@ class LogisticProblem:
         """Whether one function tells two classes apart."""
         return self.n_classes == 2
 
-    @property
-    def step(self) -> RidgeProblem:
-        """A step of Newton's method as its solvers judge it: weights are C / 4 at most."""
-        T, alpha = np.zeros((len(self.codes), 1)), 4 / float(self.C.mean())
-        problem = RidgeProblem(self.training, T, Given(np.array([alpha])), intercept=True)
-        return replace(problem, tol=FORCING, digits=FORCING)
-
     def offers(self) -> list[tuple[Any, Way]]:
         """Those of all solvers for the usual number of steps, the cheapest first."""
-        step, known = self.step, Direct() if self.binary else Iterative()
+        # Weights are C / 4 at most.
+        step = _ridge(self.training, np.zeros((len(self.codes), 1)), 4 / float(self.C.mean()))
+        known = Direct() if self.binary else Iterative()
         # Who reads a kernel of unknown validity tests it: no need to do so with every step.
         if not self.training.kernel.is_proven and known.refusal(step) is None:
             made = [(known, Way.of(known, step, asked=True))]
@@ -124,7 +118,6 @@ class LogisticProblem:
         return [(solver, way.times(count)) for solver, way in made]
 
     def workspace(self) -> "Workspace":
-        """Parts of the solution that do not depend on C, for several of its values."""
         return Workspace(self)
 
     def solve(
@@ -153,10 +146,8 @@ class LogisticSolution:
 
 
 class Workspace:
-    """Parts that do not depend on C: the solver of the steps, and products with K.
-
-    Landmarks that precondition, and products, are the same for all steps.
-    """
+    """Parts that do not depend on C, the same for all steps and several values of C: the solver of
+    the steps, landmarks that precondition, and products with K."""
 
     def __init__(self, problem: LogisticProblem):
         self.training = problem.training
@@ -223,7 +214,7 @@ class Workspace:
 
     def _solved(self, t, weights):
         """The coefficients; by iterations where the equations are singular to rounding."""
-        problem = self.ridge(t[:, None], weights)
+        problem = _ridge(self.training, t[:, None], 1.0, weights, self.known)
         try:
             found = solve_ridge(problem, self.solver)
         except CannotSolve:
@@ -242,20 +233,15 @@ class Workspace:
         P = np.clip(expit(E), LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
         W = C * P * (1 - P)
         T = E + C * (problem.targets - P) / W
-        return (T - solve_ridge(self.ridge(T, W[:, 0]), "direct").left_out().residuals)[:, 0]
+        last = _ridge(self.training, T, 1.0, W[:, 0], self.known)
+        return (T - solve_ridge(last, "direct").left_out().residuals)[:, 0]
 
-    def ridge(self, T: Any, weights: Any) -> RidgeProblem:
-        """Weighted ridge on the rows, with an intercept and alpha = 1."""
-        return RidgeProblem(
-            self.training,
-            T,
-            Given(np.ones(T.shape[1])),
-            weights,
-            intercept=True,
-            tol=FORCING,
-            digits=FORCING,
-            preconditioning=self.known,
-        )
+
+def _ridge(training, T, alpha, weights=None, known=None):
+    """A step of Newton's method: weighted ridge with an intercept, to what a step needs."""
+    problem = RidgeProblem(training, T, Given(np.array([alpha])), weights, intercept=True)
+    known = problem.preconditioning if known is None else known
+    return replace(problem, tol=FORCING, digits=FORCING, preconditioning=known)
 
 
 class _LowRankInverse:
@@ -284,15 +270,14 @@ class _Newton:
     def __init__(self, problem, tol, space):
         self.problem, self.tol, self.space = problem, tol, space
         self.T, self.C = problem.targets, problem.C[:, None]
-        self.binary = problem.binary
+        self.binary, self.rounding = problem.binary, problem.rounding
 
     def solve(self, start):
         n, q = self.T.shape
-        A, F = np.zeros((n, q)), np.zeros((n, q))
-        size = 0.0
+        A, F, size = np.zeros((n, q)), np.zeros((n, q)), 0.0
         if start is not None:
             A, F = start.A, start.values
-            size = self._size(A)
+            size = self.rounding.size_of(A)
         b = self._intercepts(F, np.zeros(q))
         objective = self._objective(A, F, b)
         found: Any = None
@@ -307,11 +292,11 @@ class _Newton:
                 t /= 2
             gained = objective - lower
             A, F, b, objective = A1, F1, b1, lower
-            size += t * self._size(D)
+            size += t * self.rounding.size_of(D)
             certificate = self._certificate(A, F, b, size)
             better = found is None or certificate.gap < found.certificate.gap
             if better:
-                done = certificate.gap <= self._aim(A, F)
+                done = certificate.gap <= self.rounding.aim(self.tol, certificate.norm)
                 found = LogisticSolution(A, self._dual(F, b), b, F, certificate, step, done)
             if found.converged or (not better and gained <= STALLED * abs(objective)):
                 break
@@ -330,28 +315,18 @@ class _Newton:
         others = np.where(own, 0.0, P)
         return np.where(own, others.sum(axis=1, keepdims=True), -others)
 
-    def _losses(self, F, b):
-        E = F + b
+    def _loss(self, F, b):
+        E, C = F + b, self.problem.C
         if self.binary:
-            return np.logaddexp(0.0, E)[:, 0] - (self.T * E)[:, 0]
+            return float(C @ (np.logaddexp(0.0, E) - self.T * E)[:, 0])
         # log sum_c exp(e_c - e_y), exact to the last digits where the class is nearly certain.
         E = E - np.sum(self.T * E, axis=1, keepdims=True)
         top = E.max(axis=1)
         others = np.sum(np.where(self.T > 0, 0.0, np.exp(E - top[:, None])), axis=1)
-        return top + np.log1p(others + np.expm1(-top))
-
-    def _loss(self, F, b):
-        return float(self.problem.C @ self._losses(F, b))
+        return float(C @ (top + np.log1p(others + np.expm1(-top))))
 
     def _objective(self, A, F, b):
         return 0.5 * float(np.sum(A * F)) + self._loss(F, b)
-
-    def _aim(self, A, F):
-        norm = max(float(np.sum(A * F)), 0.0) ** 0.5
-        return self.problem.rounding.aim(self.tol, norm)
-
-    def _size(self, A):
-        return float(np.linalg.norm(A * self.problem.rounding.lengths[:, None]))
 
     def _intercepts(self, F, b):
         """The best ones for these values, so that the dual coefficients sum to zero; from b on."""
@@ -426,22 +401,18 @@ class _Newton:
 
     def _certificate(self, A, F, b, size):
         """f against the function of the dual point C (Y - P), whose divergences are all zero."""
-        rounding, C = self.problem.rounding, self.problem.C
-        dual = self._dual(F, b)
+        rounding, C = self.rounding, self.problem.C
+        dual, errors = self._dual(F, b), rounding.of_sums(size)
         D = A - dual
-        errors = rounding.of_sums(size)
-        image = self.space.times(D)
-        apart = max(float(np.sum(D * image)), 0.0) + rounding.eta * self._size(D) ** 2
-        square = max(float(np.sum(A * F)), 0.0)
-        slack = self._loss(F, b)
+        apart = max(float(np.sum(D * self.space.times(D))), 0.0)
+        apart += rounding.eta * rounding.size_of(D) ** 2
+        square, slack = max(float(np.sum(A * F)), 0.0), self._loss(F, b)
         total = float(np.abs(dual.sum(axis=0)).sum()) + EPS * float(np.abs(dual).sum())
-        longest = rounding.longest
         shares = C @ self.T / C.sum()
         shares = np.append(shares, 1 - shares) if self.binary else shares
-        reach = float(np.abs(np.log(shares)).max()) + 2 * longest * (square + 2 * slack) ** 0.5
-        reach = len(shares) * (reach + float(np.abs(b).max()))
-        gap = apart / 2 + float(C @ errors**2) / 2 + total * reach
-        gap *= 1 + len(C) * EPS
+        reach = float(np.abs(np.log(shares)).max()) + float(np.abs(b).max())
+        reach = len(shares) * (reach + 2 * rounding.longest * (square + 2 * slack) ** 0.5)
+        gap = (apart / 2 + float(C @ errors**2) / 2 + total * reach) * (1 + len(C) * EPS)
         error_norm = (2 * gap) ** 0.5 + rounding.eta * size
         shift = self._shift(F, b, error_norm * rounding.lengths + errors)
         return Certificate(gap, error_norm, shift, square**0.5)

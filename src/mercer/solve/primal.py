@@ -24,15 +24,14 @@ from ..fit import MapFit, Statistic, fit_map
 from ..kernels import points as pts
 from ..rows import ByClass, Spread, gather
 from ..space import Corrected, MapOptions
-from .direct import Direct
+from .dual import Direct
 from .fourier_map import solve_on_fourier_map
 from .optimal_scoring import Shrinkage
-from .penalty import choose
 from .problem import Choice, Given, LeaveOneOut, RidgeProblem
 from .regularized import factor_shifted, solve_regularized
-from .ridge_path import RidgePath
-from .solution import LeftOut, RidgeSolution, left_out_of, per_target
-from .solver import EIGEN, OPERATION, START, VALUE, Cost, Solver, TooLarge
+from .ridge_path import RidgePath, choose
+from .solver import Cost, LeftOut, RidgeSolution, Solver, TooLarge
+from .system import column_norms
 
 
 class Primal(Solver):
@@ -72,26 +71,27 @@ class Primal(Solver):
         # Of low rank, pivots are found one after another; of a map of its own there are none.
         factor = n**3 / 3 if r == n else 4 * n * r**2
         values = n**2 / 2 if MapBytes.stored(n) <= problem.limit else 2 * n * r
-        seconds = START / 2 + values * VALUE
+        starts = 0.5
         if problem.dimension < n:
-            factor, seconds = n * r**2, 0.0
-        seconds += n * r * VALUE + (factor + n * r**2 + r**3 / 3) * OPERATION
+            factor, starts, values = n * r**2, 0.0, 0.0
+        counts = {"starts": starts, "values": values + n * r}
+        counts["operations"] = factor + n * r**2 + r**3 / 3
         if isinstance(problem.alpha, LeaveOneOut):
-            seconds += r**3 * EIGEN + 2 * n * r**2 * OPERATION
-        return Cost(seconds, int(MapBytes.partial(n, r, 2 + _held(problem))))
+            counts["eigen"] = r**3
+            counts["operations"] += 2 * n * r**2
+        return Cost.of(MapBytes.partial(n, r, 2 + _held(problem)), **counts)
 
     def solve(self, problem: RidgeProblem) -> RidgeSolution:
         options = replace(problem.map or MapOptions(), held=_held(problem))
         if options.is_plain_fourier:
             return solve_on_fourier_map(problem, options)
-        training, weighted = problem.training, problem.weights is not None
+        weighted = problem.weights is not None
         centred = problem.intercept or (options.needs_sums and not weighted)
         of: Any = Spread.of if centred else Spread.uncentred
         statistic = Statistic(of, problem.columns, movable=centred and not weighted)
         if problem.labels:  # classes are known after the pass that adds up their coordinates
             statistic = Statistic(ByClass.of, problem.columns[:1], movable=True)
-        fit = fit_map(training, options, statistic)
-        return solve_on_map(problem, fit, self.name)
+        return solve_on_map(problem, fit_map(problem.training, options, statistic), self.name)
 
 
 def chooses_by_all_errors(problem: RidgeProblem) -> bool:
@@ -103,14 +103,11 @@ def chooses_by_all_errors(problem: RidgeProblem) -> bool:
 
 def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str, kind: Any = None) -> Any:
     """A PrimalSolution, or one of another kind, from the sums of a fitted map."""
-    sums, mean = fit.sums.spread if problem.labels else fit.sums, None
+    sums = fit.sums.spread if problem.labels else fit.sums
     if not sums.n > 0:
         raise ValueError("sample_weight must not be all zero.")
-    if problem.intercept:
-        second, cross, mean = sums.scatter, sums.cross, sums.mean
-    else:
-        sums = sums.about_zero()
-        second, cross = sums.scatter, sums.cross
+    sums = sums if problem.intercept else sums.about_zero()
+    second, cross, mean = sums.scatter, sums.cross, sums.mean if problem.intercept else None
     Phi, T, w = fit.coordinates(), None, None
     if Phi is not None and not problem.labels:
         T = on_device_of(problem.T, Phi)
@@ -122,20 +119,25 @@ def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str, kind: Any = None
         choice = _choice(problem, fit, second, mean, Phi, T, w)
     alphas = problem.alphas(None) if choice is None else np.full(cross.shape[1], choice.alpha)
     coef, residuals, factors = solve_regularized(second, cross, alphas)
-    b = namespace(coef).zeros_like(coef[0, :])
-    if mean is not None:
-        b = sums.target / sums.n - mean @ coef
+    xp = namespace(coef)
+    b = xp.zeros_like(coef[0, :]) if mean is None else sums.target / sums.n - mean @ coef
     dual = None if T is None else _dual(fit, Phi, T, w, coef, b, alphas)
+    errors = shifts = None
     with np.errstate(all="ignore"):  # an infinite bound is a bound
-        norms = _error_norms(fit, sums, second, cross, coef, residuals, alphas, dual, w)
-        norms = None if norms is None else np.where(np.isnan(norms), np.inf, norms)
+        norms = _error_norms(fit, sums, coef, residuals, alphas, dual, w)
+    if norms is not None:
+        errors = on_device_of(np.where(np.isnan(norms), np.inf, norms), coef)
+        if mean is not None:
+            # b differs by no more than |f - f*| times the mean of sqrt k(x, x), at most.
+            within = float(xp.linalg.trace(second)) / sums.n + float(xp.sum(mean**2))
+            shifts = errors * (within + max(fit.max_residual, 0.0)) ** 0.5
     points, kept = _kept(problem, fit, second)
     solution = (kind or PrimalSolution)(
         fit.map.linear(coef, b),
         alphas,
         name,
-        None if norms is None else on_device_of(norms, coef),
-        None if norms is None or mean is None else on_device_of(norms * _length(fit, sums), coef),
+        errors,
+        shifts,
         choice=choice,
         weights=w,
         dual=dual,
@@ -168,13 +170,6 @@ def _kept(problem, fit, second):
         and points.shape[0] * points.shape[1] * itemsize(points) < r * r * itemsize(second)
     )
     return (points, None) if small else (None, second)
-
-
-def _length(fit, spread):
-    """The mean of sqrt k(x, x) at most: b differs by no more than it times |f - f*|."""
-    xp = namespace(spread.scatter)
-    within = float(xp.linalg.trace(spread.scatter)) / spread.n
-    return (within + float(xp.sum(spread.mean**2)) + max(fit.max_residual, 0.0)) ** 0.5
 
 
 def _dual(fit, Phi, T, w, coef, b, alphas):
@@ -218,23 +213,20 @@ def _choice(problem, fit, second, mean, Phi, T, w) -> Choice:
     return choose(path, rule)
 
 
-def _error_norms(fit, sums, second, cross, coef, residuals, alphas, dual, w):
+def _error_norms(fit, sums, coef, residuals, alphas, dual, w):
     """|f - f*| at most, f* the solution with the kernel itself.
 
     With R = K - Phi Phi' and a = W (t - f) / alpha, the residual of the dual equations is -R a, and
     f differs from sum_i a_i k(x_i, .) by sqrt(a'R a): both are small where all |R_ij| <= rho_i
     rho_j are. What rounding leaves of the r x r equations is divided by alpha.
     """
-    space = fit.map.space
+    space, second, cross = fit.map.space, sums.scatter, sums.cross
     if fit.map.append_residual or isinstance(space, Corrected) or np.min(alphas) <= 0:
         return None
     xp, eta = namespace(coef), 2 * float(space.roundoff())
-
-    def norm(V: Any):
-        return as_numpy(xp.sqrt(row_norms(V.T, xp))).astype(np.float64)
-
     size = float(xp.sqrt(xp.sum(second * second)))
-    norms = (norm(residuals) + eta * (size * norm(coef) + norm(cross))) / alphas
+    left, of_coef, of_cross = (column_norms(V) for V in (residuals, coef, cross))
+    norms = (left + eta * (size * of_coef + of_cross)) / alphas
     kernel, largest = fit.map.kernel, max(float(fit.max_residual), 0.0)
     if dual is not None:
         lengths = kernel.layout.lengths(kernel, fit.points)
@@ -251,20 +243,13 @@ def _error_norms(fit, sums, second, cross, coef, residuals, alphas, dual, w):
         if sums.mean is not None:
             lengths2 += sums.n * float(xp.sum(sums.mean**2))
         weighed = sums.n * largest + eta * lengths2
-        missed = np.sqrt(weighed * _squared_misses(sums, second, cross, coef)) / alphas
+        # sum_i w_i (t_i - f_i)^2 at most: sums of nearly equal numbers are known to rounding only.
+        total = sums.squares if sums.mean is None else sums.squares - sums.target**2 / sums.n
+        left = total - 2 * xp.sum(coef * cross, axis=0) + xp.sum(coef * (second @ coef), axis=0)
+        left = positive_part(left) + second.shape[0] * eps_of(coef) * sums.squares
+        missed = np.sqrt(weighed * as_numpy(left).astype(np.float64)) / alphas
     centred = 2.0 if fit.map.mean is not None or sums.mean is not None else 1.0
     return norms + centred * missed * (1 + np.sqrt(weighed) / (2 * np.sqrt(alphas)))
-
-
-def _squared_misses(sums, second, cross, coef):
-    """sum_i w_i (t_i - f_i)^2 at most: sums of nearly equal numbers are known to rounding only."""
-    xp = namespace(coef)
-    total = sums.squares
-    if sums.mean is not None:
-        total = total - sums.target**2 / sums.n
-    left = total - 2 * xp.sum(coef * cross, axis=0) + xp.sum(coef * (second @ coef), axis=0)
-    rounding = second.shape[0] * eps_of(coef) * sums.squares
-    return as_numpy(positive_part(left) + rounding).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,7 +304,7 @@ class PrimalSolution(RidgeSolution):
             seen = row_norms(solve_triangular(self._factor(alpha), Phi.T).T, xp)
             return unseen + alpha * (seen if self.mean is None else seen + 1 / self.total)
 
-        return values, per_target(self.alphas, of_alpha)
+        return values, self.per_target(of_alpha)
 
     def left_out(self, rows: np.ndarray | None = None, share: Any = None) -> LeftOut:
         fit = self.cached("fit", lambda: None)
@@ -337,4 +322,4 @@ class PrimalSolution(RidgeSolution):
             return np.maximum(1 - h, 1e-3 * alpha / (weights * own + alpha))
 
         residuals = self.alphas * as_numpy(self.dual)[some] / weights[:, None]
-        return left_out_of(residuals, per_target(self.alphas, left), share)
+        return LeftOut.of(residuals, self.per_target(left), share)
