@@ -12,8 +12,8 @@ from sklearn.svm import SVC
 from mercer import RBF, Laplacian, Linear, Polynomial, Precomputed
 from mercer.engine.memory import MemoryLimitError
 from mercer.engine.sklearn_compat import libsvm
-from mercer.solve import active_set, svm
-from mercer.solve.active_set import BoxDual, Free, balanced
+from mercer.solve import box_dual, svm
+from mercer.solve.box_dual import BoxDual, Free, balanced
 from mercer.solve.duality import (
     Rounding,
     best_hinge_intercept,
@@ -325,8 +325,8 @@ def test_many_coefficients_stop_in_one_step(rng, monkeypatch):
     before = c.copy()
     ends = []
     for most in (1000, 100, 10):
-        monkeypatch.setattr(active_set, "MOST_STOPPED", most)
-        ends.append(active_set._to_the_bounds(left, H, c, low, high, -c.sum()))
+        monkeypatch.setattr(box_dual, "MOST_STOPPED", most)
+        ends.append(box_dual._to_the_bounds(left, H, c, low, high, -c.sum()))
         assert_allclose(c, before, rtol=0)
     assert np.count_nonzero((ends[0][0] == low) | (ends[0][0] == high)) > 150
     for end, shift in ends[1:]:

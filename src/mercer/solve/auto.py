@@ -8,8 +8,7 @@ from ..rows import gather
 from .dual import Direct
 from .fourier_solver import FourierSolver
 from .iterative import Iterative
-from .landmark_solver import LandmarkSolver
-from .primal import Primal
+from .primal import LandmarkSolver, Primal
 from .problem import RidgeProblem
 from .solver import CannotSolve, Cost, RidgeSolution, Solver, TooLarge
 

@@ -200,7 +200,13 @@ class DualSolution(RidgeSolution):
             nearest = np.argpartition(-near, m - 1, axis=1)[:, :m] if m < n else None
             for i, j in enumerate(some):
                 these = np.arange(n) if nearest is None else nearest[i]
-                found[start + i] = _one_inverse(kernel, X, noise, these, j)
+                # Last in the order, the row's entry of the inverse is that of the factor alone.
+                order = np.append(these[these != j], j)
+                K = tiles.evaluate(kernel, pts.take(X, order))
+                C = factor_shifted(K, 1.0, on_device_of(noise[order], K))
+                # Singular to rounding: what is known without any neighbour.
+                square = K[-1, -1] + noise[j] if C is None else C[-1, -1] ** 2
+                found[start + i] = 1 / float(square)
         return found
 
     def _noise(self, rows):
@@ -222,8 +228,8 @@ class DualSolution(RidgeSolution):
         """Variance that an unknown mean adds: (1 - u'k_z)^2 / 1'u."""
         if self.ones is None:
             return 0.0
-        S, u = self.prediction.S, self._unit(alpha)
-        u = on_device_of(u, S, dtype=float)
+        S = self.prediction.S
+        u = on_device_of(self._unit(alpha), S, dtype=float)
         told = tiles.multiply(self.kernel, Z, S, u[:, None])[:, 0]
         return (1 - told) ** 2 / namespace(u).sum(u)
 
@@ -236,16 +242,6 @@ class DualSolution(RidgeSolution):
         C = factor_shifted(K, alpha, on_device_of(self._noise(some), K))
         half = solve_triangular(C, tiles.evaluate(self.kernel, Z, witnesses).T)
         return row_norms(half.T, namespace(K))
-
-
-def _one_inverse(kernel, X, noise, these, j):
-    # Last in the order, the row's entry of the inverse is that of the factor alone.
-    order = np.concatenate([these[these != j], [j]])
-    K = tiles.evaluate(kernel, pts.take(X, order))
-    C = factor_shifted(K, 1.0, on_device_of(noise[order], K))
-    if C is None:  # singular to rounding: what is known without any neighbour
-        return 1 / (float(K[-1, -1]) + noise[j])
-    return float(C[-1, -1]) ** -2
 
 
 # --- by one factorisation -------------------------------------------------------------------------

@@ -297,8 +297,16 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "Fourier
             ConvergenceWarning,
             stacklevel=5,
         )
-    coef = on_device_of(found.coef, space.example)
-    norms, everywhere = _errors(space, sums, cross, found, alphas)
+    # With a = W (t - f) / alpha, values of the map differ from sums of kernels by delta sum |a|,
+    # delta its error; sum |a| <= sqrt(sum of weights) sqrt(RSS) / alpha, RSS from the sums.
+    w = found.coef
+    rss = sums.squares - np.sum(w * cross, axis=0) - alphas * np.sum(w * w, axis=0)
+    rss = np.maximum(rss, np.finfo(float).eps * sums.squares)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        everywhere = space.total_error * np.sqrt(sums.n * rss) / alphas
+        norms = found.error_norms + np.sqrt(sums.n) * everywhere / (2 * np.sqrt(alphas))
+    norms, everywhere = (np.where(alphas > 0, e, np.inf) for e in (norms, everywhere))
+    coef = on_device_of(w, space.example)
     solution = FourierMapSolution(
         fit.map.linear(coef),
         alphas,
@@ -314,21 +322,6 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "Fourier
     )
     solution.cached("fit", lambda: fit)
     return solution
-
-
-def _errors(space, sums, B, found, alphas):
-    """(bounds of |f - f*| in the kernel's norm, what the map adds everywhere).
-
-    With a = W (t - f) / alpha, values of the map differ from sums of kernels by delta sum |a|,
-    delta its error; sum |a| <= sqrt(sum of weights) sqrt(RSS) / alpha, RSS from the sums.
-    """
-    w = found.coef
-    rss = sums.squares - np.sum(w * B, axis=0) - alphas * np.sum(w * w, axis=0)
-    rss = np.maximum(rss, np.finfo(float).eps * sums.squares)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        everywhere = space.total_error * np.sqrt(sums.n * rss) / alphas
-        norms = found.error_norms + np.sqrt(sums.n) * everywhere / (2 * np.sqrt(alphas))
-    return tuple(np.where(alphas > 0, bounds, np.inf) for bounds in (norms, everywhere))
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,7 @@ from ..engine import (
     namespace,
     on_device_of,
     readable,
+    require,
     tiles,
     using,
 )
@@ -164,21 +165,43 @@ def solve_iteratively(
     (True, True)
     """
     alphas = np.broadcast_to(np.asarray(as_host(alphas), dtype=np.float64), (T.shape[1],))
-    _check(alphas, tol, max_iter, rank)
+    require(
+        bool(np.all((alphas > 0) & (alphas < np.inf))),
+        f"the iterative form needs alpha > 0, got {alphas.tolist()}: without a penalty neither the "
+        "equations nor their certificate hold in floating point. Use form='dual'.",
+    )
+    is_share = isinstance(tol, (int, float)) and 0 < tol < 1
+    require(is_share, f"tol must be a number between 0 and 1, got {tol!r}.")
+    is_enough = is_integer(max_iter) and max_iter >= 2
+    require(is_enough, f"max_iter must be an integer of at least 2, got {max_iter!r}.")
+    is_rank = rank is None or (is_integer(rank) and rank >= 1)
+    require(is_rank, f"rank must be a positive integer or None, got {rank!r}.")
     n, rows = points.shape[0], np.arange(points.shape[0])
     if weights is not None:
         weights = np.asarray(as_host(weights), dtype=np.float64)
         rows = np.flatnonzero(weights > 0)
     if len(rows) < n:
         points, T, weights = kernel.layout.subset(points, rows), T[rows, :], weights[rows]
-    _check_symmetry(kernel, points)
+    if not kernel.symmetric:
+        # A Gram matrix as a whole, a user's function on a sample: iterations would not notice.
+        for K in kernel.layout.given_matrices(points):
+            check_symmetric(kernel, K)
+        some = evenly(points.shape[0], SAMPLE)
+        check_symmetric(kernel, kernel.layout.values(kernel, points, some))
     # The solution is linear in the targets, and their squares must neither vanish nor overflow.
     T = namespace(T).astype(T, namespace(T).float64, copy=False)
     sizes = largest_power(T, axis=0)
     T = T / on_device_of(sizes, T)[None, :]
     X = kernel.layout.in_double(points)
     resources = current() if resources is None else resources
-    _check_memory(kernel, X, T.shape[1], resources.limit(X))
+    (n_rows, m), limit = T.shape, resources.limit(X)
+    needed = vectors_of(kernel, X, m) + coordinates_bytes(n_rows, 2)
+    if needed > limit:
+        raise MemoryLimitError(
+            f"the iterations hold {VECTORS} vectors for each of {m} target(s), and copies of the "
+            f"rows: {readable(needed)} for {n_rows} points; memory_limit allows {readable(limit)}. "
+            "Fit fewer targets at a time, or raise memory_limit."
+        )
     choice = Preconditioning(rank, landmark_tol, pivots, landmarks, product)
     # Products need the pairs that landmarks were chosen from. A memory does not travel to workers.
     with using(resources), remembering(kernel) if workers is None else nullcontext():
@@ -228,40 +251,6 @@ def _not_converged(solution, run, tol):
         f"bound |f(z) - f*(z)| <= {solution.error_norms[j]:.3g} sqrt(k(z, z)) holds all the same. "
         f"What helps: {what}."
     )
-
-
-def _check_symmetry(kernel, points):
-    """A Gram matrix as a whole, a user's function on a sample: iterations would not notice."""
-    if not kernel.symmetric:
-        for K in kernel.layout.given_matrices(points):
-            check_symmetric(kernel, K)
-        some = evenly(points.shape[0], SAMPLE)
-        check_symmetric(kernel, kernel.layout.values(kernel, points, some))
-
-
-def _check(alphas, tol, max_iter, rank):
-    if not np.all((alphas > 0) & (alphas < np.inf)):
-        raise ValueError(
-            f"the iterative form needs alpha > 0, got {alphas.tolist()}: without a penalty neither "
-            "the equations nor their certificate hold in floating point. Use form='dual'."
-        )
-    if not isinstance(tol, (int, float)) or not 0 < tol < 1:
-        raise ValueError(f"tol must be a number between 0 and 1, got {tol!r}.")
-    if not is_integer(max_iter) or max_iter < 2:
-        raise ValueError(f"max_iter must be an integer of at least 2, got {max_iter!r}.")
-    if rank is not None and (not is_integer(rank) or rank < 1):
-        raise ValueError(f"rank must be a positive integer or None, got {rank!r}.")
-
-
-def _check_memory(kernel, X, m, limit):
-    n = X.shape[0]
-    needed = vectors_of(kernel, X, m) + coordinates_bytes(n, 2)
-    if needed > limit:
-        raise MemoryLimitError(
-            f"the iterations hold {VECTORS} vectors for each of {m} target(s), and copies of the "
-            f"rows: {readable(needed)} for {n} points; memory_limit allows {readable(limit)}. Fit "
-            "fewer targets at a time, or raise memory_limit."
-        )
 
 
 # --- refinement -----------------------------------------------------------------------------------

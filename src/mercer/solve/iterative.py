@@ -132,6 +132,12 @@ class Iterative(DualSolver):
         quick, tol = self._replaces_a_factor(problem), self._tol(problem)
         choice, known = self._choice(problem)
         shared = {"landmarks": known.landmarks, "product": known.product} if known else {}
+        how = {
+            "max_iter": min(problem.max_iter, QUICK_PRODUCTS) if quick else problem.max_iter,
+            "keep_partial": problem.keep_partial,
+            "callback": _hopeless(tol) if quick else None,
+            "workers": rows.training.workers,
+        }
         alphas, found = problem.alphas(choice), None
         again = {"tol": tol, "resources": rows.training.resources, **vars(problem.preconditioning)}
 
@@ -140,18 +146,8 @@ class Iterative(DualSolver):
             with warnings.catch_warnings():
                 if quick or problem.intercept:
                     warnings.simplefilter("ignore", ConvergenceWarning)
-                found = solve_iteratively(
-                    kernel,
-                    rows.training.points,
-                    B,
-                    penalties,
-                    rows.weights,
-                    **again | shared,
-                    max_iter=min(problem.max_iter, QUICK_PRODUCTS) if quick else problem.max_iter,
-                    keep_partial=problem.keep_partial,
-                    callback=_hopeless(tol) if quick else None,
-                    workers=rows.training.workers,
-                )
+                given = (kernel, rows.training.points, B, penalties, rows.weights)
+                found = solve_iteratively(*given, **again | shared | how)
             if quick and not found.converged:
                 raise CannotSolve("the first products show that a factorisation is faster")
             ones = as_numpy(found.coef[:, problem.n_targets :]).sum(axis=0)

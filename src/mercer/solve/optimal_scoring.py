@@ -290,6 +290,11 @@ class LeftOutClasses:
         return cls(positive_part(values), vectors, spread.mean, cross, counts, labels, priors)
 
     @property
+    def unit(self) -> float:
+        """The variance within classes, which a shrinkage is a share of."""
+        return within_trace(self.values, self.projected, self.counts) / self._freedom
+
+    @property
     def _freedom(self):
         return self.counts.sum() - len(self.counts)
 
@@ -319,8 +324,7 @@ class LeftOutClasses:
         Y = (Phi - on_device_of(self.mean, Phi)[None, :]) @ on_device_of(self.vectors, Phi)
         tiny = float(xp.finfo(Y.dtype).smallest_normal)
         least = max(eps_of(Y) * float(xp.max(self.values)) * self.values.shape[0], tiny)
-        unit = within_trace(self.values, self.projected, self.counts) / self._freedom
-        ridges = np.maximum(SHRINKAGES * unit, least)
+        ridges = np.maximum(SHRINKAGES * self.unit, least)
         gains = 1 / (as_numpy(self.values).astype(np.float64)[:, None] + ridges[None, :])
         projected = as_numpy(self.projected).astype(np.float64) / self.counts
         scaled = gains[:, :, None] * projected[:, None, :]

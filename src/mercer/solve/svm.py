@@ -3,7 +3,7 @@
 Rows that are well inside their class have coefficient zero, and need no place in the kernel matrix.
 So a sample is solved first; its function says which rows of a larger sample may be support vectors,
 and so on until all rows are there (nested samples, each twice as large). libsvm solves
-the small problems roughly, `active_set` the last one exactly. Rows outside that violate
+the small problems roughly, an active set the last one exactly. Rows outside that violate
 their margin join in, until the duality gap over ALL rows is small enough.
 """
 
@@ -30,10 +30,9 @@ from ..engine import (
 )
 from ..kernels import Precomputed
 from ..kernels import points as pts
-from .active_set import BoxDual
 from .auto import Way
+from .box_dual import BoxDual, interior_point
 from .duality import Certificate, Rounding, best_hinge_intercept, hinge_certificate
-from .interior_point import interior_point
 from .solver import Cost, TooLarge
 
 # Rows of the first sample at least, and how much larger each next one is.
@@ -102,19 +101,17 @@ class MarginProblem:
         """The same problem on some of the rows."""
         if len(rows) == len(self.y):
             return self
-        points, index = self.points, None
         if self.is_stored:  # never copied
-            index = self._at(rows)
-        else:
-            points = self.kernel.layout.subset(points, rows)
-        return replace(
-            self,
-            points=points,
-            index=index,
-            y=self.y[rows],
-            C=self.C[rows],
-            rounding=self.rounding.take(rows),
-        )
+            return self._with(rows, index=self._at(rows))
+        return self._with(rows, points=self.kernel.layout.subset(self.points, rows))
+
+    def _with(self, rows, **known):
+        rounding = self.rounding.take(rows)
+        return replace(self, y=self.y[rows], C=self.C[rows], rounding=rounding, **known)
+
+    def held(self, rows: np.ndarray, K: np.ndarray):
+        """The same problem on some of the rows, whose kernel matrix is K."""
+        return self._with(rows, kernel=Precomputed(), points=K, index=None)
 
     @property
     def limit(self) -> int:
@@ -314,10 +311,8 @@ class KnownRows:
 
 class _WorkingSet:
     def __init__(self, problem, tol):
-        self.problem, self.tol = problem, tol
-        self.n = len(problem.y)
-        self.rounding = problem.rounding
-        self.limit = problem.limit
+        self.problem, self.tol, self.n = problem, tol, len(problem.y)
+        self.rounding, self.limit = problem.rounding, problem.limit
         self.c, self.b, self.n_iter = np.zeros(self.n), 0.0, 0
         self.counts: list[tuple[int, int]] = []  # sizes of samples, and their support vectors
         self.stuck = False
@@ -434,26 +429,19 @@ class _WorkingSet:
             )
 
     def _libsvm(self, rows, K, tol):
-        self._hold(rows, K)
+        self.held, self.held_rows = self.problem.held(rows, K), rows
         self.c = np.zeros(self.n)
         self.c[rows], self.b = self._by_libsvm(self.held, tol)
 
     def _by_libsvm(self, part, tol):
         """(coefficients, intercept) of a problem whose kernel matrix is there."""
-        m = len(part.y)
-        most = STEPS + STEPS_PER_ROW * m
-        found = sklearn_compat.libsvm(part.points, part.y, part.C, tol, most)
-        support, coefficients, b, steps = found
-        self.n_iter += steps
-        c = np.zeros(m)
+        c = np.zeros(len(part.y))
+        most = STEPS + STEPS_PER_ROW * len(c)
+        given = (part.points, part.y, part.C, tol, most)
+        support, coefficients, b, steps = sklearn_compat.libsvm(*given)
         c[support] = coefficients
+        self.n_iter += steps
         return c, b
-
-    def _hold(self, rows, K):
-        p = self.problem
-        known = {"y": p.y[rows], "C": p.C[rows], "rounding": p.rounding.take(rows)}
-        self.held = replace(p, kernel=Precomputed(), points=K, index=None, **known)
-        self.held_rows = rows
 
     def _of_few(self):
         """From a sample: rows within the margin join in, with their kernel values. libsvm is quick
@@ -572,22 +560,21 @@ class _WorkingSet:
         """(the problem of some rows, these rows as it has them). Steps evaluate most kernel values
         of few rows: they are held, those that libsvm has seen among them."""
         before = self.held_rows
+        new, p = np.setdiff1d(rows, before, assume_unique=True), self.problem
         if np.array_equal(rows, before):
             return self.held, rows
         if self.few is not None:
-            self._hold(rows, self.few.matrix())
-            return self.held, rows
-        new = np.setdiff1d(rows, before, assume_unique=True)
-        if len(rows) > HELD or self.problem.is_stored:
-            self.held = self.problem.part(rows)
+            self.held = p.held(rows, self.few.matrix())
+        elif len(rows) > HELD or p.is_stored:
+            self.held = p.part(rows)
         elif len(new) + len(before) == len(rows):
             rows = np.append(before, new)
             K, m = np.empty((len(rows), len(rows))), len(before)
             K[:m, :m] = self.held.points
-            K[m:] = self.problem.matrix(new, rows)
+            K[m:] = p.matrix(new, rows)
             K[:m, m:] = K[m:, :m].T
-            self._hold(rows, K)
+            self.held = p.held(rows, K)
         else:
-            self._hold(rows, self.problem.matrix(rows))
+            self.held = p.held(rows, p.matrix(rows))
         self.held_rows = rows
         return self.held, rows
