@@ -107,8 +107,8 @@ def solve_ridge(
                 if way.refusal is None:
                     try:
                         return taken.solve(problem)
-                    except CannotSolve as reason:
-                        failures.append(reason)
+                    except CannotSolve as failure:
+                        failures.append(failure)
             if failures:
                 raise failures[0]
             return first_of(offers)  # which says why all refuse

@@ -20,8 +20,6 @@ from ..engine import (
     MemoryLimitError,
     as_numpy,
     evenly,
-    is_array,
-    is_numpy,
     namespace,
     on_device_of,
     readable,
@@ -72,7 +70,8 @@ class FourierSolver(DualSolver):
 
     def _refusal(self, problem, asked):
         training, kernel = problem.training, problem.kernel
-        if not asked and not _is_candidate(problem):
+        many = problem.n >= LEAST_ROWS and importlib.util.find_spec("finufft")
+        if not (asked or (many and problem.in_double and training.points.ndim == 2)):
             return "it pays for many rows of few columns, in double precision, with finufft"
         if kernel.fourier_form() is None:
             return (
@@ -97,10 +96,10 @@ class FourierSolver(DualSolver):
         return Cost(plan.seconds, plan.bytes)
 
     def _plan(self, problem) -> FourierPlan | None:
+        """Eight digits where that takes few frequencies, else `tol`."""
         return problem.cached(("fourier", self.quick), lambda: self._made_plan(problem))
 
     def _made_plan(self, problem):
-        """Eight digits where that takes few frequencies, else `tol`."""
         limit, points = problem.training.resources.limit(), problem.training.points
         largest = 1.0 if problem.weights is None else float(np.max(problem.weights))
         noise = problem.alpha.smallest / largest
@@ -172,13 +171,6 @@ class FourierSolver(DualSolver):
                 break
             plan = finer
         return found
-
-
-def _is_candidate(problem):
-    points = problem.training.points
-    held = is_array(points) and is_numpy(points) and points.dtype == np.float64
-    many = problem.n >= LEAST_ROWS and importlib.util.find_spec("finufft")
-    return bool(many and held and points.ndim == 2)
 
 
 class DualSystem:

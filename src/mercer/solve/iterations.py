@@ -217,7 +217,7 @@ def solve_iteratively(
         n_iter=run.products,
         converged=run.reason is None,
         history=run.history,
-        rank=system.preconditioner.rank,
+        rank=system.rank,
         way=system.exact.way,
     )
     if run.reason is not None:
@@ -311,13 +311,12 @@ class Refinement:
             reduction, most = max(QUICK_REDUCTION, 0.1 * system.disturbance), QUICK_PRODUCTS
 
         def precondition(r: Any):
-            z, self.squares = system.preconditioner(r)
+            z, self.estimate = system.precondition(r)
             return z
 
         cg = ConjugateGradients(lambda p: system.times(product, p), precondition, self.residual)
-        start = system.preconditioner.kappa * np.sqrt(self.squares)
-        cg.frozen = self.squares == 0
-        best, since, first = start, 0, self.products
+        start = best = self.estimate
+        cg.frozen, since, first = start == 0, 0, self.products
         while not np.all(cg.frozen):
             # One product is kept for the certificate.
             if self.products + 1 >= self.max_iter:
@@ -331,7 +330,7 @@ class Refinement:
                 return None
             cg.turn()
             self.direction = cg.x
-            estimate = system.preconditioner.kappa * np.sqrt(self.squares)
+            estimate = self.estimate
             step = self._record(estimate, certified=False)
             stopped = self.callback is not None and bool(self.callback(step))
             norms = function_norms(self.b + cg.x, system.T, cg.r, system.alphas)

@@ -15,8 +15,6 @@ from ..engine import (
     MemoryLimitError,
     as_numpy,
     coordinates_bytes,
-    is_array,
-    is_numpy,
     matrix_bytes,
     namespace,
     on_device_of,
@@ -59,7 +57,7 @@ class Iterative(DualSolver):
         if asked:
             return None
         replaces = self._replaces_a_factor(problem)
-        if replaces and not _in_double(problem):
+        if replaces and not problem.in_double:
             return "rows are on a device, or not in double precision: a factorisation is faster"
         # What the iterations hold, and as many vectors again for their preconditioner.
         room = self._held(problem) + coordinates_bytes(problem.n, VECTORS * problem.n_columns + 4)
@@ -94,7 +92,7 @@ class Iterative(DualSolver):
     def _landmarks(self, problem):
         """Those that memory allows, or fewer: they end where they leave little beside alpha."""
         most = chosen_rank(problem.n, problem.limit, problem.training.points)
-        if not _has_spectrum(problem):
+        if not problem.is_judged:
             return most
         left = np.cumsum(problem.spectrum[::-1])[::-1]
         enough = int(np.count_nonzero(left > SHARE_OF_ALPHA * problem.alpha.smallest))
@@ -103,7 +101,7 @@ class Iterative(DualSolver):
 
     def _products(self, problem, p):
         """Predicted from the spectrum of a sample: what p landmarks leave, beside alpha."""
-        if not _has_spectrum(problem):
+        if not problem.is_judged:
             return QUICK_PRODUCTS
         values = problem.spectrum
         # The first eigenvalues of a sample are those of all rows; they go on falling as they do
@@ -138,7 +136,8 @@ class Iterative(DualSolver):
             "callback": _hopeless(tol) if quick else None,
             "workers": rows.training.workers,
         }
-        alphas, found = problem.alphas(choice), None
+        alphas = problem.alphas(choice)
+        found: Any = None
         again = {"tol": tol, "resources": rows.training.resources, **vars(problem.preconditioning)}
 
         def equations(B: Any, penalties: np.ndarray):
@@ -195,16 +194,6 @@ class Iterative(DualSolver):
                 return choice, known
             known = None
         return choose_on_rows(problem), known
-
-
-def _has_spectrum(problem):
-    """Whether a sample of the rows predicts how iterations go."""
-    return problem.kernel.is_proven and not problem.is_small
-
-
-def _in_double(problem):
-    points = problem.training.points
-    return is_array(points) and is_numpy(points) and points.dtype == np.float64
 
 
 def _hopeless(tol):
@@ -277,11 +266,11 @@ class Explained:
         alpha = rule.values[0] if isinstance(rule, Given) else rule.near
         n, points = problem.n, training.points
         room = matrix_bytes(n, 0.5) + coordinates_bytes(n, LANDMARKS, copies=5)
-        if problem.weights is not None or room > limit or alpha is None or not _in_double(problem):
+        if problem.weights is not None or room > limit or alpha is None or not problem.in_double:
             return None
         rng = training.resources.rng()
-        options = {"pivots": "random", "rng": rng, "memory_limit": limit, "copies": 5}
-        found = factorize(training.kernel, points, max_rank=LANDMARKS, **options)
+        how: dict[str, Any] = {"pivots": "random", "rng": rng, "memory_limit": limit, "copies": 5}
+        found = factorize(training.kernel, points, max_rank=LANDMARKS, **how)
         missed = np.maximum(found.residuals, 0.0)
         if missed.mean() > MISSED * alpha:
             return None

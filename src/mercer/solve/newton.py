@@ -137,7 +137,8 @@ class LogisticProblem:
             return self._solve(tol, space or self.workspace(), start)
 
     def _solve(self, tol, space, start):
-        A, F, size, found = 0.0 * self.targets, 0.0 * self.targets, 0.0, None
+        A, F, size = 0.0 * self.targets, 0.0 * self.targets, 0.0
+        found: Any = None
         if start is not None:
             A, F, size = start.A, start.values, self.rounding.size_of(start.A)
         b = self.intercepts(F, np.zeros(F.shape[1]))
@@ -326,8 +327,8 @@ class Workspace:
         rank = chosen_rank(n, max(1, self.limit), X, wanted)
         rank = rank if wanted else max(min(LEAST_RANK, rank), rank // (4 if several else 2))
         resources = self.training.resources
-        options = {"rng": resources.rng(), "memory_limit": resources.memory_limit}
-        return factorize(kernel, X, max_rank=min(rank, most), pivots="random", **options)
+        how: dict[str, Any] = {"rng": resources.rng(), "memory_limit": resources.memory_limit}
+        return factorize(kernel, X, max_rank=min(rank, most), pivots="random", **how)
 
     def _product(self, kernel, X, room):
         workers = self.training.workers

@@ -80,8 +80,7 @@ class Primal(Solver):
         if problem.map is not None and problem.map.max_rank is not None:
             r = min(n, problem.map.max_rank)
         else:
-            judged = problem.kernel.is_proven and not problem.is_small
-            r = problem.rank if judged else problem.dimension
+            r = problem.rank if problem.is_judged else problem.dimension
         # Of low rank, pivots are found one after another; of a map of its own there are none.
         factor = n**3 / 3 if r == n else 4 * n * r**2
         values = n**2 / 2 if MapBytes.stored(n) <= problem.limit else 2 * n * r

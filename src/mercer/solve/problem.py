@@ -24,7 +24,7 @@ class Caching:
     """Holds what was computed once: of a solution factors that leave-one-out errors and variances
     need, never saved."""
 
-    def cached(self, name: Any, make: Callable[[], Any]) -> Any:
+    def cached(self, name: Any, make: Callable[..., Any]) -> Any:
         """make(), once."""
         kept = vars(self).setdefault("_cached", {})
         if name not in kept:
@@ -253,6 +253,17 @@ class RidgeProblem(Caching):
     def is_small(self) -> bool:
         """Whether a factorisation is over sooner than a sample is judged."""
         return self.n <= FEW_ROWS and matrix_bytes(self.n, 2) <= self.limit
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether a sample of the rows predicts the rank, and how iterations go."""
+        return self.kernel.is_proven and not self.is_small
+
+    @property
+    def in_double(self) -> bool:
+        """Whether rows are NumPy's doubles."""
+        points = self.training.points
+        return isinstance(points, np.ndarray) and points.dtype == np.float64
 
     @cached_property
     def dimension(self) -> int:

@@ -91,7 +91,8 @@ def inverse_diagonal(C: Any, rows: np.ndarray) -> np.ndarray:
     for a in range(0, len(rows), block):
         some = rows[a : a + block]
         E = xp.zeros((len(some), n), dtype=C.dtype, device=device(C))
-        E = put(E, np.arange(len(some)), on_device_of(some, C, dtype=xp.int64), 1.0)
+        columns = on_device_of(some, C, dtype=xp.int64)
+        E = put(E, np.arange(len(some)), columns, xp.ones_like(E[:, 0]))
         found[a : a + block] = as_numpy(row_norms(solve_triangular(C, E.T).T, xp))
     return found
 

@@ -238,7 +238,7 @@ class MarginProblem:
             b, size = best_hinge_intercept(y, C, values), self.rounding.size_of(c)
             certificate = hinge_certificate(y, C, c, b, values, self.rounding, size)
             if found is None or certificate.gap < found.certificate.gap:
-                found = MarginSolution(c, b, values, certificate, steps, "coordinates")
+                found = MarginSolution(c, b, values, certificate, steps)
             if found.certificate.gap <= self.rounding.aim(tol, certificate.norm):
                 break
             aim *= 0.01
@@ -259,7 +259,6 @@ class MarginSolution:
     values: np.ndarray
     certificate: Certificate
     n_iter: int
-    solver: str
 
 
 def _predicted_support(problem: MarginProblem) -> float:
@@ -466,7 +465,7 @@ class _WorkingSet:
             given = (p.y, p.C, self.c, self.b, self.values, self.rounding, self.size)
             found = hinge_certificate(*given, error=self.errors)
             if best is None or found.gap < best.certificate.gap:
-                best = MarginSolution(self.c, self.b, self.values, found, self.n_iter, "dual")
+                best = MarginSolution(self.c, self.b, self.values, found, self.n_iter)
             elif self.stuck:
                 break
             if found.gap <= self.rounding.aim(self.tol, found.norm):

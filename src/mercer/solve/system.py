@@ -50,28 +50,30 @@ NOISE = 1e-13
 
 
 class System:
-    """A = D K D + alpha I with its products, its preconditioner, and what rounding does to it."""
+    """A = D K D + alpha I with its products, its preconditioner, and what rounding does to it.
 
-    def __init__(self, kernel, X, points, T, alphas, weights, preconditioning, workers=None):
+    kernel, X, points : bound kernel and its points, in double precision and as they are
+    choice : Preconditioning
+    workers : where the rows of F are, and products are computed; or None
+    """
+
+    def __init__(self, kernel, X, points, T, alphas, weights, choice, workers=None):
         n, limit = X.shape[0], current().limit(X)
         if workers is not None:
             workers.give(kernel, X)
-        self.alphas = alphas
+        self.alphas, self.is_proven = alphas, kernel.is_proven
         self.single = itemsize(points) == 4
         self.T = on_device_of(T, X, dtype=float) + 0.0
         self.roots = None if weights is None else on_device_of(np.sqrt(weights), X, dtype=float)
-        if self.roots is not None:
-            self.T = self.T * self.roots[:, None]
         lengths = on_device_of(kernel.layout.lengths(kernel, X), X, dtype=float)
-        lengths = lengths if self.roots is None else lengths * self.roots
+        if self.roots is not None:
+            self.T, lengths = self.T * self.roots[:, None], lengths * self.roots
         self.rounding = ResidualRounding(kernel, X, lengths)
         vectors = vectors_of(kernel, X, T.shape[1])
-        rank = chosen_rank(n, max(1, limit - vectors), X, preconditioning.rank, workers)
-        self.preconditioner = Preconditioner(
-            kernel, X, alphas, self.roots, self.rounding.length, rank, preconditioning, workers
-        )
-        room = limit - 2 * self.preconditioner.F.bytes - vectors
-        self.exact, self.quick = preconditioning.product, None
+        rank = chosen_rank(n, max(1, limit - vectors), X, choice.rank, workers)
+        self._make_preconditioner(kernel, X, rank, choice, workers)
+        room = limit - 2 * self.F.bytes - vectors
+        self.exact, self.quick = choice.product, None
         if self.exact is None:
             here = workers is None
             self.exact = MatrixProduct.of(kernel, X, room) if here else workers.exact_product()
@@ -83,7 +85,32 @@ class System:
                 self.quick = MatrixProduct.quick(kernel, points, room)
             else:
                 self.quick = workers.quick_product(kernel, points)
-        self.is_proven = kernel.is_proven
+
+    def _make_preconditioner(self, kernel, X, rank, choice, workers):
+        """Landmarks, from a sample of the points where workers hold F; they leave little beside
+        alpha, where no tolerance is asked for."""
+        smallest, length = float(np.min(self.alphas)), self.rounding.length
+        tol, fit, rng = choice.landmark_tol, choice.landmarks, current().rng()
+        if tol is None:
+            enough = SHARE_OF_ALPHA * smallest / length**2 if length > 0 else 1.0
+            tol = min(0.5, enough) if enough > NOISE else None
+        if fit is None:
+            some = X if workers is None else HeldRows(X).sample(gather.SAMPLE, rng).points
+            how = {"pivots": choice.pivots, "rng": rng, "memory_limit": current().limit(X)}
+            fit = factorize(kernel, some, tol=tol, max_rank=rank, **how)
+        if workers is None:
+            self.F: Any = HeldCoordinates(fit.F, self.roots)
+        else:
+            self.F = workers.coordinates(fit.factor, self.roots)
+        self.rank, self.factors = fit.factor.rank, {}
+        # With F + E instead of F, P <= (1 + |E| / sqrt(alpha))^2 (K + alpha I): Young's inequality.
+        self.kappa = 1.0 + length * fit.misplaced / smallest**0.5
+        if self.rank:
+            second = self.F.gram()
+            # F'F is semi-definite to rounding: alpha, or that rounding, makes it definite.
+            noise = float(namespace(second).linalg.trace(second)) * eps_of(second)
+            for alpha in map(float, np.unique(self.alphas)):
+                self.factors[alpha] = factor_shifted(second, max(alpha, noise))
 
     def times(self, product: Any, V: Any):
         """A V."""
@@ -91,24 +118,35 @@ class System:
         image = product(V) if D is None else product(V * D) * D
         return image + V * on_device_of(self.alphas, V)[None, :]
 
+    def precondition(self, S: Any):
+        """P^-1 S and, for every column s, an upper bound of sqrt(s' A^-1 s)."""
+        xp = namespace(S)
+
+        def inverse(alpha: float, s: Any):
+            rest, squares = s, xp.zeros_like(s[0, :])
+            if self.rank:
+                w = solve_factored(self.factors[alpha], self.F.project(s))
+                rest, squares = s - self.F.lift(w), xp.sum(w * w, axis=0)
+            return rest / alpha, xp.sum(rest * rest, axis=0) / alpha + squares
+
+        Z, squares = by_penalty(self.alphas, S, inverse)
+        return Z, self.kappa * np.sqrt(as_numpy(squares))
+
     def certify(self, residual: Any, b: Any):
         """Bounds of |f - f*| for an exact residual, rounding included.
 
         (K + alpha I)^-1 makes at most 1/alpha of the squares of errors of the residual. The last
         term is the rounding of a prediction.
         """
-        _, squares = self.preconditioner(residual)
+        _, bounds = self.precondition(residual)
         error = self.rounding.of_residual(b, self.T, self.alphas) / np.sqrt(self.alphas)
-        return self.preconditioner.kappa * np.sqrt(squares) + error + self.rounding.of_value(b)
+        return bounds + error + self.rounding.of_value(b)
 
     def rounding_of_form(self, p: Any):
         """Rounding error of p'A p, as a rule."""
         rounding = self.rounding
         of_kernel = rounding.eta * column_norms(p * rounding.lengths[:, None]) ** 2
         return of_kernel + EPS * self.alphas * column_norms(p) ** 2
-
-
-# --- the preconditioner ---------------------------------------------------------------------------
 
 
 def chosen_rank(n: int, limit: int, X: Any, rank: int | None = None, workers: Any = None):
@@ -139,7 +177,7 @@ class HeldCoordinates:
         xp = namespace(F)
         F = xp.astype(F, xp.float64, copy=False)  # of a Gram matrix in single precision
         self.F = F if roots is None else F * roots[:, None]
-        self.bytes = coordinates_bytes(*F.shape, size=itemsize(self.F))
+        self.bytes = coordinates_bytes(F.shape[0], F.shape[1], size=itemsize(self.F))
 
     def gram(self):
         return gram(self.F)
@@ -149,62 +187,6 @@ class HeldCoordinates:
 
     def lift(self, w: Any):
         return self.F @ w
-
-
-class Preconditioner:
-    """P^-1 v and the certificate, for one or several alphas.
-
-    kernel, X : bound kernel and its points, in double precision
-    roots : square roots of the sample weights, by which rows of F are multiplied; or None
-    length : the root of the sum of k(x, x), weighted
-    choice : Preconditioning; without a tolerance landmarks leave little beside alpha
-    workers : where the rows of F are: landmarks then come from a sample of the points; or None
-    """
-
-    def __init__(self, kernel, X, alphas, roots, length, rank, choice, workers):
-        smallest, tol = float(np.min(alphas)), choice.landmark_tol
-        if tol is None:
-            enough = SHARE_OF_ALPHA * smallest / length**2 if length > 0 else 1.0
-            tol = min(0.5, enough) if enough > NOISE else None
-        rng = current().rng()
-        fit = choice.landmarks or factorize(
-            kernel,
-            X if workers is None else HeldRows(X).sample(gather.SAMPLE, rng).points,
-            tol=tol,
-            max_rank=rank,
-            pivots=choice.pivots,
-            rng=rng,
-            memory_limit=current().limit(X),
-        )
-        self.rank = fit.factor.rank
-        self.F: Any = (
-            HeldCoordinates(fit.F, roots)
-            if workers is None
-            else workers.coordinates(fit.factor, roots)
-        )
-        # With F + E instead of F, P <= (1 + |E| / sqrt(alpha))^2 (K + alpha I): Young's inequality.
-        self.kappa = 1.0 + length * fit.misplaced / smallest**0.5
-        self.alphas, self.factors = np.asarray(alphas), {}
-        if self.rank:
-            second = self.F.gram()
-            # F'F is semi-definite to rounding: alpha, or that rounding, makes it definite.
-            noise = float(namespace(second).linalg.trace(second)) * eps_of(second)
-            for alpha in map(float, np.unique(alphas)):
-                self.factors[alpha] = factor_shifted(second, max(alpha, noise))
-
-    def __call__(self, S):
-        """P^-1 S and, for every column s, an upper bound of s' P^-1 s."""
-        xp = namespace(S)
-
-        def inverse(alpha: float, s: Any):
-            rest, squares = s, xp.zeros_like(s[0, :])
-            if self.rank:
-                w = solve_factored(self.factors[alpha], self.F.project(s))
-                rest, squares = s - self.F.lift(w), xp.sum(w * w, axis=0)
-            return rest / alpha, xp.sum(rest * rest, axis=0) / alpha + squares
-
-        Z, bounds = by_penalty(self.alphas, S, inverse)
-        return Z, as_numpy(bounds)
 
 
 # --- rounding and sizes ---------------------------------------------------------------------------
