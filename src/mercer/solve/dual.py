@@ -233,6 +233,17 @@ class DualSolution(RidgeSolution):
         told = tiles.multiply(self.kernel, Z, S, u[:, None])[:, 0]
         return (1 - told) ** 2 / namespace(u).sum(u)
 
+    def _by_solves(self, Z, alpha):
+        """k_z' a for the a whose targets are k_z: one more right-hand side per point."""
+        S = self.prediction.S
+        K_Z = tiles.multiply(self.kernel, S, Z, on_device_of(np.eye(Z.shape[0]), S, dtype=float))
+        found = self._coefficients(K_Z, np.full(Z.shape[0], alpha))
+        return namespace(K_Z).sum(K_Z * found, axis=0)
+
+    def _coefficients(self, T, alphas):
+        """The coefficients of other targets, without an intercept."""
+        raise NotImplementedError
+
     def _by_some(self, Z, alpha):
         """At most k_z' A^-1 k_z: some of the rows know less than all of them."""
         S = self.prediction.S

@@ -309,7 +309,7 @@ class FourierSolution(DualSolution):
             (where, exact if len(where) <= most else None)
             for where, most, exact in (
                 (np.flatnonzero(inside), few, self._inside),
-                (np.flatnonzero(~inside), FEW, self._outside),
+                (np.flatnonzero(~inside), FEW, self._by_solves),
             )
         ]
 
@@ -320,10 +320,5 @@ class FourierSolution(DualSolution):
     def _inside(self, Z, alpha):
         return as_numpy(self.kernel.diagonal(Z)) - self._system().equations.variance(Z, alpha)
 
-    def _outside(self, Z, alpha):
-        """k_z' a for the a whose targets are k_z."""
-        S = self.prediction.S
-        eye = on_device_of(np.eye(Z.shape[0]), S, dtype=float)
-        K_Z = as_numpy(tiles.multiply(self.kernel, S, Z, eye))
-        found = self._system().solve(K_Z, np.full(Z.shape[0], alpha), VARIANCE_TOL)[0]
-        return np.sum(K_Z * found, axis=0)
+    def _coefficients(self, T, alphas):
+        return on_device_of(self._system().solve(as_numpy(T), alphas, VARIANCE_TOL)[0], T)

@@ -16,10 +16,7 @@ from ..engine import (
     as_numpy,
     coordinates_bytes,
     matrix_bytes,
-    namespace,
-    on_device_of,
     one_blas_thread,
-    tiles,
 )
 from ..space import factorize
 from .dual import FEW, Direct, DualSolution, DualSolver, with_intercept
@@ -226,12 +223,9 @@ class IterativeSolution(DualSolution):
         )
         return [(np.arange(Z.shape[0]), self._by_solves if Z.shape[0] <= FEW else None)]
 
-    def _by_solves(self, Z, alpha):
-        S = self.prediction.S
-        K_Z = tiles.multiply(self.kernel, S, Z, on_device_of(np.eye(Z.shape[0]), S, dtype=float))
-        alphas = np.full(Z.shape[0], alpha)
-        found = solve_iteratively(self.kernel, S, K_Z, alphas, self.weights, **(self.again or {}))
-        return namespace(K_Z).sum(K_Z * found.coef, axis=0)
+    def _coefficients(self, T, alphas):
+        given = (self.kernel, self.prediction.S, T, alphas, self.weights)
+        return solve_iteratively(*given, **(self.again or {})).coef
 
     def _left(self, alpha, rows):
         """From landmarks where they explain nearly all, else from the nearest rows of each."""

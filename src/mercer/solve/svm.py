@@ -369,9 +369,17 @@ class _WorkingSet:
             if must_fit and STEP * before >= JUDGED and size:
                 must_fit = False
                 self._check_room(LAST_SET * self.predicted_support())
-            if size:
-                rows = self._sampled(self.order[:size], size / before)
-        return rows
+            if not size:
+                return rows
+            # Rows of the next sample that may become support vectors.
+            some, least = self.order[:size], LEAST_SAMPLED
+            if size < self.n:
+                values = self._about(some)
+            else:  # from here on only changes are added
+                self._evaluate()
+                values, self.last_b, least = self.values[some], self.b, LEAST_NEAR
+            margins = self.problem.y[some] * (values + self.b)
+            rows = self._near(some, margins, size / before, least)
 
     def predicted_support(self):
         """Support vectors of all rows, from the last sample and one of a third of it or less."""
@@ -379,16 +387,6 @@ class _WorkingSet:
         smaller, fewer = next((x for x in self.counts[::-1] if 3 * x[0] <= size), (1, 1))
         growth = np.clip(np.log(count / fewer) / np.log(size / smaller), 0.3, 1.0)
         return float(min(self.n, count * (self.n / size) ** growth))
-
-    def _sampled(self, some, growth):
-        """Rows of the next sample that may become support vectors."""
-        if len(some) == self.n:  # from here on only changes are added
-            self._evaluate()
-            values, self.last_b = self.values[some], self.b
-        else:
-            values = self._about(some)
-        least = LEAST_NEAR if len(some) == self.n else LEAST_SAMPLED
-        return self._near(some, self.problem.y[some] * (values + self.b), growth, least)
 
     def _with_next(self, rows):
         """These rows, and those of the next ones that violate their margin now: far less than a
