@@ -11,6 +11,7 @@ import numpy as np
 
 from ..engine import (
     MatrixProduct,
+    MemoryLimitError,
     as_numpy,
     eps_of,
     evenly,
@@ -51,9 +52,13 @@ class DualSolver(Solver):
     """A solver for one coefficient per row, with the kernel itself.
 
     iterates : whether it divides by alpha
+    quick : whether it competes with others; it then gives up where it would take too long
     """
 
     iterates = True
+
+    def __init__(self, quick: bool = False):
+        self.quick = quick
 
     def refusal(self, problem: RidgeProblem, asked: bool = True) -> str | None:
         smallest = problem.alpha.smallest
@@ -79,6 +84,15 @@ class DualSolver(Solver):
     @abstractmethod
     def _refusal(self, problem: RidgeProblem, asked: bool) -> str | None:
         """Further reasons."""
+
+    def _replaces_a_factor(self, problem):
+        return self.quick and Direct().too_large(problem) is None
+
+    def _with_intercept(self, problem, T, alphas, equations) -> "Dual":
+        try:
+            return with_intercept(T, alphas, problem.intercept, equations)
+        except MemoryLimitError as error:
+            raise (CannotSolve(str(error)) if self.quick else error) from None
 
 
 @dataclass(frozen=True)

@@ -260,7 +260,7 @@ class FourierEquations:
         return alpha * np.sum(Phi * W, axis=0) + space.unseen
 
 
-# --- ridge on a map ------------------------------------------------------------------------------
+# --- ridge on a map -------------------------------------------------------------------------------
 
 
 def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "FourierMapSolution":

@@ -16,21 +16,12 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..engine import (
-    MemoryLimitError,
-    as_numpy,
-    evenly,
-    namespace,
-    on_device_of,
-    readable,
-    tiles,
-    using,
-)
+from ..engine import as_numpy, evenly, namespace, on_device_of, readable, tiles, using
 from ..expansion import Expansion
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..space import Fourier, FourierPlan
-from .dual import FEW, Direct, DualSolution, DualSolver, with_intercept
+from .dual import FEW, DualSolution, DualSolver
 from .fourier_map import FourierEquations
 from .primal import chooses_by_all_errors
 from .problem import Given, RidgeProblem
@@ -59,14 +50,10 @@ MOST_PRODUCTS = 200
 class FourierSolver(DualSolver):
     """The dual coefficients, by sums of exponentials over the rows (MATH.md section 10).
 
-    quick : whether it competes with others; it then gives up where residuals are not as small as
-        they should be
+    Where it competes with others it gives up if residuals are not as small as they should be.
     """
 
     name = "fourier"
-
-    def __init__(self, quick: bool = False):
-        self.quick = quick
 
     def _refusal(self, problem, asked):
         training, kernel = problem.training, problem.kernel
@@ -92,10 +79,9 @@ class FourierSolver(DualSolver):
 
     def cost(self, problem: RidgeProblem) -> Cost:
         plan = self._plan(problem)
-        assert plan is not None
         return Cost(plan.seconds, plan.bytes)
 
-    def _plan(self, problem) -> FourierPlan | None:
+    def _plan(self, problem) -> Any:
         """Eight digits where that takes few frequencies, else `tol`."""
         return problem.cached(("fourier", self.quick), lambda: self._made_plan(problem))
 
@@ -103,7 +89,7 @@ class FourierSolver(DualSolver):
         limit, points = problem.training.resources.limit(), problem.training.points
         largest = 1.0 if problem.weights is None else float(np.max(problem.weights))
         noise = problem.alpha.smallest / largest
-        exact = self.quick and Direct().too_large(problem) is None
+        exact = self._replaces_a_factor(problem)
         for aim in (min(problem.digits, problem.tol), *(() if exact else (problem.tol,))):
             finer = SPARE * aim if aim <= problem.digits else aim
             plan = FourierPlan.of(problem.kernel, points, problem.n_columns, noise, finer)
@@ -116,19 +102,15 @@ class FourierSolver(DualSolver):
         rows, kernel, plan = problem.with_weight, problem.kernel, self._plan(problem)
         choice = None if isinstance(problem.alpha, Given) else choose_on_rows(problem)
         alphas, points = problem.alphas(choice), kernel.layout.in_double(rows.training.points)
-        found, T = None, np.asarray(as_numpy(rows.T), dtype=np.float64)
-        assert plan is not None
+        found: Any = None
+        T = np.asarray(as_numpy(rows.T), dtype=np.float64)
 
         def equations(B: Any, penalties: np.ndarray):
             nonlocal found
             found = self._found(problem, plan, points, B, penalties)
             return on_device_of(found.coef, points, dtype=float), found.bounds, found.norms
 
-        try:
-            solved = with_intercept(T, alphas, problem.intercept, equations)
-        except MemoryLimitError as error:
-            raise (CannotSolve(str(error)) if self.quick else error) from None
-        assert found is not None
+        solved = self._with_intercept(problem, T, alphas, equations)
         converged = bool(np.all(found.residuals <= plan.aim))
         if not converged:
             reason = (

@@ -10,16 +10,9 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
-from ..engine import (
-    MatrixProduct,
-    MemoryLimitError,
-    as_numpy,
-    coordinates_bytes,
-    matrix_bytes,
-    one_blas_thread,
-)
+from ..engine import MatrixProduct, as_numpy, coordinates_bytes, matrix_bytes, one_blas_thread
 from ..space import factorize
-from .dual import FEW, Direct, DualSolution, DualSolver, with_intercept
+from .dual import FEW, DualSolution, DualSolver
 from .iterations import solve_iteratively
 from .optimal_scoring import Shrinkage
 from .primal import chooses_by_all_errors
@@ -41,14 +34,11 @@ LANDMARKS, MISSED = 400, 0.3
 class Iterative(DualSolver):
     """By conjugate gradients with landmarks as preconditioner (MATH.md section 8).
 
-    quick : whether it competes with a factorisation; it then aims at as many digits, and gives up
-        where that takes too many products
+    Where it competes with a factorisation it aims at as many digits, and gives up where that takes
+    too many products.
     """
 
     name = "iterative"
-
-    def __init__(self, quick: bool = False):
-        self.quick = quick
 
     def _refusal(self, problem, asked):
         if asked:
@@ -109,9 +99,6 @@ class Iterative(DualSolver):
         condition = 1 + left / max(problem.alpha.smallest, 1e-300)
         return 2 + 0.5 * math.sqrt(condition) * math.log(2 / self._tol(problem))
 
-    def _replaces_a_factor(self, problem):
-        return self.quick and Direct().too_large(problem) is None
-
     def _tol(self, problem):
         digits = problem.digits if self._replaces_a_factor(problem) else problem.tol
         return min(problem.tol, digits)
@@ -154,10 +141,7 @@ class Iterative(DualSolver):
                 )
             return found.coef, found.error_norms, found.norms
 
-        try:
-            solved = with_intercept(rows.T, alphas, problem.intercept, equations)
-        except MemoryLimitError as error:
-            raise (CannotSolve(str(error)) if self.quick else error) from None
+        solved = self._with_intercept(problem, rows.T, alphas, equations)
         if problem.intercept and not found.converged:
             warnings.warn(
                 f"the iterations ended after {found.n_iter} products with the kernel matrix, at a "

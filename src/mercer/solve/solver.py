@@ -65,7 +65,7 @@ class Solver(ABC):
     def solve(self, problem: RidgeProblem) -> "RidgeSolution": ...
 
 
-# --- the solution --------------------------------------------------------------------------------
+# --- the solution ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
