@@ -48,7 +48,7 @@ def Z():
 def way(request, monkeypatch):
     if request.param == "iterated":
         monkeypatch.setattr("mercer.solve.fourier_map.DIRECT", 10)
-        monkeypatch.setattr("mercer.solve.toeplitz.WRITTEN_OUT", 11)
+        monkeypatch.setattr("mercer.solve.fourier_map.WRITTEN_OUT", 11)
     return request.param
 
 
@@ -176,7 +176,7 @@ def test_onnx_is_refused(X, y):
 
 def test_refusals(X, y, Z, monkeypatch):
     monkeypatch.setattr("mercer.solve.fourier_map.DIRECT", 10)
-    monkeypatch.setattr("mercer.solve.toeplitz.WRITTEN_OUT", 1)
+    monkeypatch.setattr("mercer.solve.fourier_map.WRITTEN_OUT", 1)
     with pytest.warns(ConvergenceWarning, match="raise max_iter or alpha"):
         KernelRidge(1e-3, FOURIER, max_iter=3).fit(X, y)
     with pytest.raises(ValueError, match="need alpha > 0"):

@@ -120,7 +120,7 @@ def test_weights_targets_and_uncertainty(X, y):
 def test_uncertainty_by_iterations(X, y, monkeypatch):
     """As if there were too many coordinates for a direct solve."""
     monkeypatch.setattr("mercer.solve.fourier_map.DIRECT", 10)
-    monkeypatch.setattr("mercer.solve.toeplitz.WRITTEN_OUT", 100)
+    monkeypatch.setattr("mercer.solve.fourier_map.WRITTEN_OUT", 100)
     Z = places(X)
     ours = KernelRidge(0.1, RBF(5.0), form="fourier", tol=1e-8).fit(X, y)
     exact = KernelRidge(0.1, RBF(5.0), form="dual").fit(X, y)

@@ -10,7 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer import RBF, FromFunction, KernelMap, KernelRidge, KernelRidgeCV, Matern, Precomputed
 from mercer.engine.memory import MemoryLimitError
-from mercer.solve import auto, direct, iterative
+from mercer.solve import auto, iterative
+from mercer.solve.dual import Direct
 
 KERNEL = Matern(1.5, 2.0)
 
@@ -105,7 +106,7 @@ def test_alpha_is_chosen_on_a_sample(data, monkeypatch):
     scaled = KernelRidgeCV(alphas, 2 * Precomputed(), form="iterative").fit(KERNEL(X), y)
     twice = KernelRidgeCV(alphas, 2 * KERNEL, form="dual").fit(X, y)
     assert_allclose(scaled.cv_errors_, twice.cv_errors_, rtol=1e-6)
-    monkeypatch.setattr("mercer.solve.penalty.ROWS_FOR_ALPHA", 120)
+    monkeypatch.setattr("mercer.solve.ridge_path.ROWS_FOR_ALPHA", 120)
     sampled = KernelRidgeCV(alphas, KERNEL, form="iterative").fit(X, y, np.ones(250))
     assert sampled.n_rows_for_alpha_ == 120
     assert sampled.error_bound(X).shape == (250,)
@@ -210,7 +211,7 @@ def test_what_makes_no_sense_is_refused(data, monkeypatch):
 @pytest.fixture
 def quick(monkeypatch):
     """Iterations that compete with a factorisation, whatever they would cost."""
-    monkeypatch.setattr(auto, "COMPETING", (iterative.Iterative(quick=True), direct.Direct()))
+    monkeypatch.setattr(auto, "COMPETING", (iterative.Iterative(quick=True), Direct()))
     monkeypatch.setattr(iterative.Iterative, "cost", lambda self, problem: iterative.Cost(0.0, 0))
 
 

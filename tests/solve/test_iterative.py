@@ -16,7 +16,7 @@ from mercer.engine.memory import MemoryLimitError
 from mercer.engine.resources import Resources
 from mercer.kernels.validity import NotPSDError
 from mercer.solve import solve_iteratively
-from mercer.solve.preconditioner import chosen_rank
+from mercer.solve.system import chosen_rank
 
 N = 300
 SMOOTH_AND_ROUGH = [RBF(0.1), Matern(0.5, 2.0), Matern(1.5, 2.0), Matern(2.5, 2.0)]

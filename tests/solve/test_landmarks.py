@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from mercer import RBF, KernelRegressor, Matern
 from mercer.learn.observations import Observations
 from mercer.solve import LandmarkSolver, solve_ridge
-from mercer.solve.landmark_solver import LEAST, MOST, landmarks_within
+from mercer.solve.primal import LEAST, MOST, landmarks_within
 
 
 def ridge_on(indices, kernel, rows, alpha):

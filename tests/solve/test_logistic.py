@@ -163,13 +163,12 @@ def test_a_step_of_several_classes_is_newtons(solver, monkeypatch):
     problem = problem_of(X, codes, q, C)
     space = Workspace(problem)
     space.solver = SOLVERS[solver]
-    newton = logistic._Newton(problem, 1e-4, space)
     K, A = RBF(1.0)(X), rng.normal(size=(n, q))
     A -= A.mean(axis=1, keepdims=True)
     A -= A.mean(axis=0)
     F = K @ A
-    b = newton._intercepts(F, np.zeros(q))
-    D, image = newton._step(A, F, b)
+    b = problem.intercepts(F, np.zeros(q))
+    D, image = problem.step(space, A, F, b)
     P = softmax(F + b, axis=1)
     H = np.zeros((n * q, n * q))
     for i, p in enumerate(P):

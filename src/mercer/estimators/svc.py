@@ -190,7 +190,7 @@ class KernelSVC(CertifiedClassifier):
         """Ways to solve for the largest pair of classes, times the number of pairs."""
         made = self._largest(rows).ways(self.solver, rows.fit is not None)
         count = len(self.classes_) * (len(self.classes_) - 1) // 2
-        return [way.times(count) for _, way in made]
+        return [way.times(count) for way in made]
 
     def _largest(self, rows):
         pairs = Pairs(rows, self.C_, len(self.classes_), self._room(rows))

@@ -3,13 +3,11 @@
 from .auto import SOLVERS, Plan, solve_ridge, time_in_words
 from .duality import Rounding
 from .iterations import Certified, solve_iteratively
-from .landmark_solver import LandmarkSolution, LandmarkSolver, jittered_factor
 from .newton import LogisticProblem
 from .optimal_scoring import Fisher, Shrinkage
+from .primal import LandmarkSolution, LandmarkSolver, jittered_factor
 from .problem import Choice, Given, LeaveOneOut, Preconditioning, RidgeProblem
-from .refinement import Step
-from .solution import LeftOut, RidgeSolution, Steps
-from .solver import CannotSolve
+from .solver import CannotSolve, LeftOut, RidgeSolution, Step, Steps
 from .svm import MarginProblem
 
 __all__ = [

@@ -3,21 +3,14 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..engine import (
-    MapBytes,
-    MemoryLimitError,
-    readable,
-    using,
-)
+from ..engine import MapBytes, MemoryLimitError, readable, using
 from ..rows import gather
-from .direct import Direct
+from .dual import Direct
 from .fourier_solver import FourierSolver
 from .iterative import Iterative
-from .landmark_solver import LandmarkSolver
-from .primal import Primal
+from .primal import LandmarkSolver, Primal
 from .problem import RidgeProblem
-from .solution import RidgeSolution
-from .solver import OPERATION, VALUE, CannotSolve, Cost, Solver, TooLarge
+from .solver import CannotSolve, Cost, RidgeSolution, Solver, TooLarge
 
 # By name, and those among which "auto" chooses.
 SOLVERS: dict[str, Solver] = {
@@ -46,13 +39,21 @@ class Way:
     refusal: str | None = None
 
     @classmethod
-    def of(cls, solver: Any, problem: Any, asked: bool) -> "Way":
+    def of(cls, solver: Solver, problem: RidgeProblem, asked: bool) -> "Way":
         name = {"direct": "dual"}.get(solver.name, solver.name)
         refusal = solver.refusal(problem, asked=asked)
-        if refusal is not None:
+        return cls.with_cost(name, None if refusal else solver.cost(problem), refusal)
+
+    @classmethod
+    def with_cost(cls, name: str, cost: Cost | None, refusal: str | None = None) -> "Way":
+        if cost is None or refusal is not None:
             return cls(name, None, None, refusal)
-        cost = solver.cost(problem)
         return cls(name, cost.seconds, cost.bytes)
+
+    @property
+    def place(self) -> tuple[bool, bool, float]:
+        """The cheapest come first, exact ones before those that are not; refusals are last."""
+        return self.refusal is not None, self.name == "landmarks", self.seconds or 0.0
 
     def times(self, count: int) -> "Way":
         """For so many problems of this size, one after another."""
@@ -66,17 +67,9 @@ class Way:
 
 
 def offered(problem: Any, solvers: Any = COMPETING) -> list[tuple[Any, Way]]:
-    """Every solver's offer for the problem, the one that "auto" takes first.
-
-    The cheapest come first, exact ones before those that are not; those that refuse are last.
-    """
+    """Every solver's offer for the problem, the one that "auto" takes first."""
     found = [(solver, Way.of(solver, problem, asked=False)) for solver in solvers]
-
-    def place(offer: tuple[Any, Way]):
-        solver, way = offer
-        return way.refusal is not None, solver.name == "landmarks", way.seconds or 0.0
-
-    return sorted(found, key=place)
+    return sorted(found, key=lambda offer: offer[1].place)
 
 
 def solve_ridge(
@@ -109,26 +102,22 @@ def solve_ridge(
     """
     with using(problem.training.resources):
         if solver == "auto":
-            return _cheapest(problem)
+            failures, offers = [], offered(problem)
+            for taken, way in offers:
+                if way.refusal is None:
+                    try:
+                        return taken.solve(problem)
+                    except CannotSolve as failure:
+                        failures.append(failure)
+            if failures:
+                raise failures[0]
+            return first_of(offers)  # which says why all refuse
         chosen = SOLVERS[solver] if isinstance(solver, str) else solver
         reason = chosen.refusal(problem)
         if reason is not None:
             kind = MemoryLimitError if isinstance(reason, TooLarge) else ValueError
             raise kind(f"{name or f'solver={chosen.name!r}'}: {reason}.")
         return chosen.solve(problem)
-
-
-def _cheapest(problem):
-    failures, offers = [], offered(problem)
-    for solver, way in offers:
-        if way.refusal is None:
-            try:
-                return solver.solve(problem)
-            except CannotSolve as reason:
-                failures.append(reason)
-    if failures:
-        raise failures[0]
-    return first_of(offers)
 
 
 def first_of(offers: list[tuple[Any, Way]]) -> Any:
@@ -185,17 +174,16 @@ class Plan:
         n, options = problem.n, problem.map
         most = n if options is None or options.max_rank is None else options.max_rank
         r = min(problem.rank, most)
-        column, passes = n * VALUE, MapBytes.streamed(r, gather.SAMPLE)
+        passes = MapBytes.streamed(r, gather.SAMPLE)
         costs = {
-            "stored": Cost(n / 2 * column + n**3 / 3 * OPERATION, int(MapBytes.stored(n))),
-            "partial": Cost(r * column + 2 * n * r**2 * OPERATION, int(MapBytes.partial(n, r))),
-            "streamed": Cost(1.2 * r * column + (n + 40_000) * r**2 * OPERATION, int(passes)),
+            "stored": Cost.of(MapBytes.stored(n), values=n**2 / 2, operations=n**3 / 3),
+            "partial": Cost.of(MapBytes.partial(n, r), values=n * r, operations=2 * n * r**2),
+            "streamed": Cost.of(passes, values=1.2 * n * r, operations=(n + 40_000) * r**2),
         }
-        ways = []
-        for name, cost in costs.items():
-            large = TooLarge.beyond("its arrays", cost.bytes, problem.limit)
-            seconds, needed = (cost.seconds, cost.bytes) if large is None else (None, None)
-            ways.append(Way(name, seconds, needed, large))
+        ways = [
+            Way.with_cost(name, cost, TooLarge.beyond("its arrays", cost.bytes, problem.limit))
+            for name, cost in costs.items()
+        ]
         # As factorize does: the whole matrix where it fits, then columns, then passes.
         columns = r < n and r == most
         ways.sort(key=lambda way: (way.refusal is not None, columns and way.name != "partial"))

@@ -1,4 +1,5 @@
-"""DualSolution: one coefficient per row, f(z) = sum_i a_i k(x_i, z) + b ([KERNELS] (6)-(8))."""
+"""One coefficient per row, f(z) = sum_i a_i k(x_i, z) + b ([KERNELS] (6)-(8)); Direct, which finds
+them by one factorisation of the kernel matrix."""
 
 import warnings
 from abc import abstractmethod
@@ -9,23 +10,35 @@ from typing import Any
 import numpy as np
 
 from ..engine import (
+    MatrixProduct,
+    MemoryLimitError,
     as_numpy,
-    device,
+    eps_of,
     evenly,
+    is_numpy,
+    matrix_bytes,
     namespace,
     on_device_of,
-    put,
     row_norms,
     solve_triangular,
     tiles,
 )
 from ..expansion import Expansion
+from ..kernels import Kernel
 from ..kernels import points as pts
-from .problem import RidgeProblem
-from .regularized import factor_shifted
-from .solution import LeftOut, RidgeSolution, left_out_of, per_target
-from .solver import Solver
-from .system import scattered
+from ..space import Landmarks
+from .problem import Given, LeaveOneOut, RidgeProblem
+from .regularized import (
+    STEP,
+    factor_shifted,
+    inverse_diagonal,
+    solve_factored,
+    solve_regularized,
+    without_mean,
+)
+from .ridge_path import ROWS_FOR_SEARCH, choose_on_matrix, choose_on_rows, is_chosen_before
+from .solver import CannotSolve, Cost, LeftOut, RidgeSolution, Solver, TooLarge
+from .system import ResidualRounding, column_norms, function_norms, scattered
 
 # Points whose standard deviation is worth a solve of its own, and training rows that certify an
 # upper value for all others.
@@ -39,9 +52,13 @@ class DualSolver(Solver):
     """A solver for one coefficient per row, with the kernel itself.
 
     iterates : whether it divides by alpha
+    quick : whether it competes with others; it then gives up where it would take too long
     """
 
     iterates = True
+
+    def __init__(self, quick: bool = False):
+        self.quick = quick
 
     def refusal(self, problem: RidgeProblem, asked: bool = True) -> str | None:
         smallest = problem.alpha.smallest
@@ -68,14 +85,14 @@ class DualSolver(Solver):
     def _refusal(self, problem: RidgeProblem, asked: bool) -> str | None:
         """Further reasons."""
 
+    def _replaces_a_factor(self, problem):
+        return self.quick and Direct().too_large(problem) is None
 
-@dataclass(frozen=True)
-class Found:
-    """Coefficients, one column per target; bounds of |f - f*|; and |f|."""
-
-    coef: Any
-    error_norms: np.ndarray
-    norms: np.ndarray
+    def _with_intercept(self, problem, T, alphas, equations) -> "Dual":
+        try:
+            return with_intercept(T, alphas, problem.intercept, equations)
+        except MemoryLimitError as error:
+            raise (CannotSolve(str(error)) if self.quick else error) from None
 
 
 @dataclass(frozen=True)
@@ -110,7 +127,7 @@ class Dual:
 def with_intercept(T: Any, alphas: np.ndarray, intercept: bool, equations: Callable) -> Dual:
     """Ridge with an intercept, where there is one, from ridge without.
 
-    equations : from targets and penalties to `Found`, for A v = t
+    equations : from targets and penalties to (v, bounds of |f - f*|, |f|), for A v = t
 
     With A u = 1 the intercept is b = 1'v / 1'u, and the coefficients are v - b u. Bounds e_u, e_v
     of the errors carry over: |1'A^-1 s| <= sqrt(1'u) sqrt(s'A^-1 s) by Cauchy and Schwarz, so that
@@ -118,22 +135,21 @@ def with_intercept(T: Any, alphas: np.ndarray, intercept: bool, equations: Calla
     """
     xp, t = namespace(T), T.shape[1]
     if not intercept:
-        found = equations(T, alphas)
-        W = found.coef
-        return Dual(W, namespace(W).zeros_like(W[0, :]), on_device_of(found.error_norms, W))
+        W, errors, _ = equations(T, alphas)
+        return Dual(W, namespace(W).zeros_like(W[0, :]), on_device_of(errors, W))
     penalties, which = np.unique(alphas, return_inverse=True)
     B = xp.concat([T, *[xp.ones_like(T[:, :1])] * len(penalties)], axis=1)
-    found = equations(B, np.concatenate([alphas, penalties]))
-    xp, v, u = namespace(found.coef), found.coef[:, :t], found.coef[:, t:]
+    both, errors, lengths = equations(B, np.concatenate([alphas, penalties]))
+    xp, v, u = namespace(both), both[:, :t], both[:, t:]
     totals = as_numpy(xp.sum(u, axis=0)).astype(np.float64)
     b = xp.sum(v, axis=0) / on_device_of(totals[which], v)
-    e_v, e_u = found.error_norms[:t], found.error_norms[t:][which]
+    e_v, e_u = errors[:t], errors[t:][which]
     # 1'u is known to sqrt(1'u) e_u only: the smallest value that this leaves.
     least = np.maximum(np.sqrt(np.maximum(totals, 0.0))[which] - e_u, np.finfo(float).tiny)
     with np.errstate(all="ignore"):  # an infinite bound is a bound
-        both = e_v + np.abs(as_numpy(b)) * e_u
-        of_b = both / least
-        of_f = both + of_b * (found.norms[t:][which] + e_u)
+        of_v = e_v + np.abs(as_numpy(b)) * e_u
+        of_b = of_v / least
+        of_f = of_v + of_b * (lengths[t:][which] + e_u)
     of_f, of_b = (on_device_of(np.where(np.isnan(e), np.inf, e), v) for e in (of_f, of_b))
     return Dual(v - pts.take(u.T, which).T * b[None, :], b, of_f, of_b, u)
 
@@ -171,14 +187,14 @@ class DualSolution(RidgeSolution):
                     explained[where] = as_numpy((exact or self._by_some)(pts.take(Z, where), alpha))
             return own - on_device_of(explained, own) + self._of_mean(Z, alpha)
 
-        return per_target(self.alphas, of)
+        return self.per_target(of)
 
     def left_out(self, rows: np.ndarray | None = None, share: Any = None) -> LeftOut:
         W = as_numpy(self.prediction.W)
         some = np.arange(len(W)) if rows is None else np.asarray(rows)
-        lefts = as_numpy(per_target(self.alphas, lambda alpha: self._left(alpha, some)))
+        lefts = as_numpy(self.per_target(lambda alpha: self._left(alpha, some)))
         residuals = self.alphas[None, :] * self._noise(some)[:, None] * W[some]
-        return left_out_of(residuals, lefts, share)
+        return LeftOut.of(residuals, lefts, share)
 
     def _inverse_diagonal(self, alpha: float, rows: np.ndarray) -> np.ndarray:
         """(A^-1)_jj of some rows, from the nearest rows of each: at most the exact value.
@@ -198,7 +214,13 @@ class DualSolution(RidgeSolution):
             nearest = np.argpartition(-near, m - 1, axis=1)[:, :m] if m < n else None
             for i, j in enumerate(some):
                 these = np.arange(n) if nearest is None else nearest[i]
-                found[start + i] = _one_inverse(kernel, X, noise, these, j)
+                # Last in the order, the row's entry of the inverse is that of the factor alone.
+                order = np.append(these[these != j], j)
+                K = tiles.evaluate(kernel, pts.take(X, order))
+                C = factor_shifted(K, 1.0, on_device_of(noise[order], K))
+                # Singular to rounding: what is known without any neighbour.
+                square = K[-1, -1] + noise[j] if C is None else C[-1, -1] ** 2
+                found[start + i] = 1 / float(square)
         return found
 
     def _noise(self, rows):
@@ -220,10 +242,21 @@ class DualSolution(RidgeSolution):
         """Variance that an unknown mean adds: (1 - u'k_z)^2 / 1'u."""
         if self.ones is None:
             return 0.0
-        S, u = self.prediction.S, self._unit(alpha)
-        u = on_device_of(u, S, dtype=float)
+        S = self.prediction.S
+        u = on_device_of(self._unit(alpha), S, dtype=float)
         told = tiles.multiply(self.kernel, Z, S, u[:, None])[:, 0]
         return (1 - told) ** 2 / namespace(u).sum(u)
+
+    def _by_solves(self, Z, alpha):
+        """k_z' a for the a whose targets are k_z: one more right-hand side per point."""
+        S = self.prediction.S
+        K_Z = tiles.multiply(self.kernel, S, Z, on_device_of(np.eye(Z.shape[0]), S, dtype=float))
+        found = self._coefficients(K_Z, np.full(Z.shape[0], alpha))
+        return namespace(K_Z).sum(K_Z * found, axis=0)
+
+    def _coefficients(self, T, alphas):
+        """The coefficients of other targets, without an intercept."""
+        raise NotImplementedError
 
     def _by_some(self, Z, alpha):
         """At most k_z' A^-1 k_z: some of the rows know less than all of them."""
@@ -236,28 +269,141 @@ class DualSolution(RidgeSolution):
         return row_norms(half.T, namespace(K))
 
 
-def without_mean(inverse: np.ndarray, u: np.ndarray, total: float) -> np.ndarray:
-    """The diagonal of A^-1 - u u' / (1'u)."""
-    return np.maximum(inverse - u**2 / total, 1e-3 * inverse)
+# --- by one factorisation -------------------------------------------------------------------------
 
 
-def inverse_diagonal(C: Any, rows: np.ndarray) -> np.ndarray:
-    """(A^-1)_jj = |C^-1 e_j|^2 for some rows, a block of right-hand sides at a time."""
-    xp, n = namespace(C), C.shape[0]
-    found, block = np.empty(len(rows)), max(64, HELD_VALUES // (2 * n))
-    for a in range(0, len(rows), block):
-        some = rows[a : a + block]
-        E = xp.zeros((len(some), n), dtype=C.dtype, device=device(C))
-        E = put(E, np.arange(len(some)), on_device_of(some, C, dtype=xp.int64), 1.0)
-        found[a : a + block] = as_numpy(row_norms(solve_triangular(C, E.T).T, xp))
-    return found
+class Direct(DualSolver):
+    """By the Cholesky factor of K + alpha N, N the inverse weights: n x n numbers."""
+
+    name = "direct"
+    iterates = False
+
+    def _refusal(self, problem, asked):
+        few = problem.dimension < problem.n
+        if not asked and few and problem.alpha.smallest <= 1e-6 * problem.trace:
+            return "K + alpha I is singular to rounding: the kernel has few dimensions"
+        return self.too_large(problem)
+
+    def too_large(self, problem: RidgeProblem) -> str | None:
+        needed = self.cost(problem).bytes
+        return TooLarge.beyond("the kernel matrix and its factor", needed, problem.limit)
+
+    def cost(self, problem: RidgeProblem) -> Cost:
+        n, rule = problem.n, problem.alpha
+        # Values, the factor, and passes over both for the residual and its certificate.
+        counts = {"values": n**2 / 2, "operations": n**3 / 3, "passes": 6 * n**2}
+        # The factor may stand in the place of K.
+        fits = matrix_bytes(n, 2) <= problem.limit or not is_numpy(problem.training.points)
+        copies = 2.0 if fits else 1.1
+        if isinstance(rule, LeaveOneOut) and rule.near is None:
+            copies = 6  # eigenvectors, with what LAPACK needs for them, and their scaled copy
+            counts["eigen"] = n**3
+        elif isinstance(rule, LeaveOneOut):
+            counts["operations"] += 8 * min(n, ROWS_FOR_SEARCH) ** 3 / 3
+        return Cost.of(matrix_bytes(n, copies), **counts)
+
+    def solve(self, problem: RidgeProblem) -> "DirectSolution":
+        rows, kernel = problem.with_weight, problem.kernel
+        is_gram = not kernel.layout.on_data
+        choice = path = None
+        if is_chosen_before(rows):
+            choice = choose_on_rows(rows)
+        K = rows.matrix
+        T = on_device_of(rows.T, K)
+        w = None if rows.weights is None else on_device_of(rows.weights, K)
+        if choice is None and not isinstance(rows.alpha, Given):
+            choice, path = choose_on_matrix(K, T, w, rows)
+        if kernel.is_proven:
+            path = None  # several matrices of the size of K are free for the factor
+        alphas, factors = rows.alphas(choice), {}
+        if path is None:
+            solved, alphas, factors = _solved(rows, K, T, w, alphas)
+        else:  # a similarity whose negative eigenvalues the path has set to zero
+            (W, b), ones = path.duals(alphas[0]), None
+            if rows.intercept and not is_gram:  # where leave-one-out errors and variances are known
+                C = factor_shifted(K, alphas[0], None if w is None else 1 / w)
+                ones = None if C is None else solve_factored(C, namespace(K).ones_like(K[:, :1]))
+            solved = Dual(W, b, ones=ones)
+        S = kernel.landmarks(problem.training.points, problem.kept)
+        known = None
+        if is_gram and factors:  # the matrix cannot be made again
+            known = {alpha: Landmarks(kernel, S, C, problem.kept) for alpha, C in factors.items()}
+        solution = solved.solution(
+            DirectSolution, problem, S, alphas, self.name, choice=choice, factors=known
+        )
+        if path is not None:
+            solution.cached("misses", lambda: path.misses(alphas[0]))
+        for alpha, C in factors.items() if known is None else ():
+            solution.cached(alpha, lambda C=C: C)
+        return solution
 
 
-def _one_inverse(kernel, X, noise, these, j):
-    # Last in the order, the row's entry of the inverse is that of the factor alone.
-    order = np.concatenate([these[these != j], [j]])
-    K = tiles.evaluate(kernel, pts.take(X, order))
-    C = factor_shifted(K, 1.0, on_device_of(noise[order], K))
-    if C is None:  # singular to rounding: what is known without any neighbour
-        return 1 / (float(K[-1, -1]) + noise[j])
-    return float(C[-1, -1]) ** -2
+def _solved(problem, K, T, w, alphas):
+    """(coefficients with their certified errors, the penalties that were used, factors)."""
+    one, noise = len(np.unique(alphas)) == 1, None if w is None else 1 / w
+    in_place = is_numpy(K) and one and matrix_bytes(K.shape[0], 2) > problem.limit
+    rows = problem.training.points
+    factors: dict[float, Any] = {}
+
+    def equations(B: Any, penalties: np.ndarray):
+        nonlocal factors
+        X, left, factors = solve_regularized(K, B, penalties, noise, in_place=in_place)
+        if in_place:  # the factor stands where K was
+            shift = on_device_of(penalties, X)[None, :] * (X if w is None else X / w[:, None])
+            left = B - MatrixProduct.of(problem.kernel, rows)(X) - shift
+        return X, *certified(problem.kernel, rows, X, left, B, penalties, w)
+
+    while True:
+        try:
+            return with_intercept(T, alphas, problem.intercept, equations), alphas, factors
+        except CannotSolve:
+            if isinstance(problem.alpha, Given) or in_place:
+                raise
+            alphas = STEP * alphas  # the next penalty that is not singular to rounding
+
+
+def certified(
+    kernel: Kernel, rows: Any, X: Any, residuals: Any, T: Any, alphas: np.ndarray, weights: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """(bounds of |f - f*|, |f|) for coefficients X with these residuals.
+
+    |f - f*|^2 = s'A^-1 K A^-1 s <= |W^1/2 s|^2 / (4 alpha), since K (K + alpha)^-2 is at most
+    1 / (4 alpha).
+    """
+    xp, lengths = namespace(X), on_device_of(kernel.layout.lengths(kernel, rows), X)
+    root = xp.ones_like(X[:, :1]) if weights is None else xp.sqrt(weights)[:, None]
+    rounding = ResidualRounding(kernel, rows, lengths * root[:, 0], eps_of(X))
+    b, T, s = X / root, T * root, residuals * root
+    with np.errstate(all="ignore"):  # an infinite bound is a bound
+        error = rounding.of_residual(b, T, alphas)
+        bound = (column_norms(s) + error) / (2 * np.sqrt(alphas)) + rounding.of_value(b)
+    valid = (alphas > 0) & np.isfinite(bound)
+    return np.where(valid, bound, np.inf), function_norms(b, T, s, alphas)
+
+
+@dataclass(frozen=True, eq=False)
+class DirectSolution(DualSolution):
+    """Factors are made again when they are asked for.
+
+    factors : of a Gram matrix, which cannot be made again
+    """
+
+    factors: dict[float, Landmarks] | None = None
+
+    def _factor(self, alpha) -> Landmarks:
+        """As a space of its own: |C^-1 k_z|^2 is what the samples explain of k(z, z)."""
+        if self.factors is not None:
+            return self.factors[alpha]
+        S, noise = self.prediction.S, None if self.weights is None else 1 / self.weights
+
+        def make():
+            self.kernel.layout.require_data("the kernel matrix was not kept: fit again.")
+            return factor_shifted(tiles.evaluate(self.kernel, S), alpha, noise)
+
+        return Landmarks(self.kernel, S, self.cached(alpha, make), np.arange(S.shape[0]))
+
+    def _ways(self, Z):
+        return [(np.arange(Z.shape[0]), lambda Z, alpha: self._factor(alpha).squared_norms(Z))]
+
+    def _inverse_diagonal(self, alpha, rows):
+        return inverse_diagonal(self._factor(alpha).C, rows)

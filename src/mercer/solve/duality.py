@@ -83,6 +83,10 @@ class Rounding:
         """Rounding of some of the rows."""
         return Rounding(self.eta, self.lengths[rows])
 
+    def size_of(self, c: np.ndarray) -> float:
+        """|l c| of coefficients, one column per function."""
+        return float(np.linalg.norm(c.T * self.lengths))
+
     def of_sums(self, size):
         """Errors of sum_j c_j k(x_j, x_i) for every i, where |l c| added up to `size`."""
         return self.eta * size * self.lengths
@@ -96,22 +100,15 @@ def hinge_certificate(
     values: np.ndarray,
     rounding,
     size,
-    apart=0.0,
     error=None,
 ) -> Certificate:
     """Certificate of a support vector machine.
 
-    Parameters
-    ----------
     y, C : signs and largest coefficients of the rows
     c : a dual point, y_i a_i, within its bounds
-    b : float
-    values : f(x_i)
+    values : f(x_i), without b
     rounding, size : Rounding, and |l c| of all sums that made the values
-    apart : float
-        |f - f_c|^2 at most; zero where f is the function of c.
-    error : ndarray, optional
-        Errors of the values at most; None: those of their sums.
+    error : errors of the values at most; None: those of their sums
     """
     error = rounding.of_sums(size) if error is None else error
     m, a = 1.0 - y * (values + b), y * c
@@ -120,31 +117,22 @@ def hinge_certificate(
         C * np.maximum(above, 0.0) - a * above, C * np.maximum(below, 0.0) - a * below
     )
     slack = float(np.sum(C * np.maximum(above, 0.0)))
-    interval = hinge_range(y, C)
-    return _certificate(c, b, values, rounding, size, apart, terms, slack, error, interval)
-
-
-def _certificate(c, b, values, rounding, size, apart, terms, slack, error, b_range):
     square = max(float(c @ values), 0.0) + float(np.abs(c) @ error)
     total = abs(float(c.sum())) + EPS * float(np.abs(c).sum())
     unbalanced = total * (abs(b) + 1.0 + rounding.longest * (2 * (square / 2 + slack)) ** 0.5)
-    gap = (float(terms.sum()) + apart / 2 + unbalanced) * (1 + len(c) * EPS)
+    gap = (float(terms.sum()) + unbalanced) * (1 + len(c) * EPS)
     norm_error = float((2 * max(gap, 0.0)) ** 0.5 + rounding.eta * size)
-    least, most = b_range(values, norm_error * rounding.lengths + error)
+    least, most = hinge_range(y, C, values, norm_error * rounding.lengths + error)
     return Certificate(gap, norm_error, max(b - least, most - b, 0.0), square**0.5)
 
 
-def hinge_range(y: np.ndarray, C: np.ndarray):
-    """(values, errors) -> all b that may be best for values within these errors."""
+def hinge_range(y: np.ndarray, C: np.ndarray, values: np.ndarray, errors: Any = 0.0):
+    """(smallest, largest) b that may be best for values within these errors."""
     level, order_error = float(C[y > 0].sum()), len(y) * EPS
-
-    def interval(values: np.ndarray, errors: Any):
-        t = y - values
-        least, _ = weighted_quantiles(t - errors, C, level, order_error)
-        _, most = weighted_quantiles(t + errors, C, level, order_error)
-        return least, most
-
-    return interval
+    least, most = weighted_quantiles(y - values - errors, C, level, order_error)
+    if np.any(errors):
+        _, most = weighted_quantiles(y - values + errors, C, level, order_error)
+    return least, most
 
 
 def weighted_quantiles(t: np.ndarray, weights: np.ndarray, level: float, slack=0.0):
@@ -180,5 +168,4 @@ def _around(t, weights, level, slack):
 
 def best_hinge_intercept(y: np.ndarray, C: np.ndarray, values: np.ndarray):
     """In the middle of all that are best, as libsvm has it."""
-    least, most = weighted_quantiles(y - values, C, float(C[y > 0].sum()), len(y) * EPS)
-    return (least + most) / 2
+    return sum(hinge_range(y, C, values)) / 2

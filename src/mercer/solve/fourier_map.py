@@ -1,4 +1,11 @@
-"""Ridge on a map with basis="fourier": from sums of exponentials to coefficients and penalty."""
+"""Ridge in Fourier coordinates: (Phi'Phi + alpha I) w = Phi't without Phi.
+
+Phi'Phi is a convolution with the generator g (space/fourier.py) between two diagonal scalings,
+so that a product costs two fast Fourier transforms of the size of g, however many rows there were.
+The coordinates with the largest weights are written out and factored: what is left beside them is
+small compared with alpha, so that a few dozen products are enough. Few coordinates are all written
+out, and solved directly. `solve_on_fourier_map` is ridge on a map with basis="fourier".
+"""
 
 import warnings
 from dataclasses import dataclass
@@ -6,19 +13,30 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.fft
 from sklearn.exceptions import ConvergenceWarning
 
-from ..engine import as_numpy, eigh, matrix_bytes, on_device_of, row_norms, solve_triangular
+from ..engine import (
+    as_numpy,
+    current,
+    eigh,
+    matrix_bytes,
+    on_device_of,
+    row_norms,
+    solve_triangular,
+)
 from ..fit import SpaceStatistic, fit_map
 from ..space import Fourier, MapOptions
+from .iterations import ConjugateGradients
 from .problem import Choice, Given, RidgeProblem
-from .regularized import factor_shifted, solve_regularized
+from .regularized import factor_shifted, solve_factored, solve_regularized
 from .ridge_path import best_alpha
-from .solution import LeftOut, RidgeSolution, Steps, per_target
-from .toeplitz import NormalEquations, Solved, solve_normal
+from .solver import LeftOut, RidgeSolution, Steps
 
-# Coordinates up to which all pairs are written out and solved directly.
-DIRECT = 3000
+# Right-hand sides that are solved together.
+TOGETHER = 16
+# Coordinates whose pairs are written out, for the preconditioner; and up to which all of them are.
+WRITTEN_OUT, DIRECT = 2000, 3000
 # Random vectors that estimate a trace, and points whose uncertainty is worth a solve each: as many,
 # and fewer where the coordinates of all solves together are more than the last number.
 PROBES, MOST_SOLVES, LEAST_SOLVES, SOLVED_COORDINATES = 16, 1024, 64, 10**7
@@ -27,19 +45,77 @@ PROBE_TOL = 1e-2
 
 
 @dataclass(frozen=True)
+class Solved:
+    """Coefficients, a bound of their error |w - w*| per column, and how they were found."""
+
+    coef: np.ndarray
+    error_norms: np.ndarray
+    n_iter: int = 1
+    converged: bool = True
+
+
+@dataclass(eq=False)
 class FourierEquations:
-    """(Phi'Phi + alpha I) w = b: directly for few coordinates, else by conjugate gradients.
+    """(Phi'Phi + alpha I) w = b in the real coordinates of a Fourier space.
 
     generator : sums over the rows
     tol, max_iter : of the iterations
-    limit : bytes within which all pairs of coordinates must fit
+    limit : bytes within which all pairs of coordinates must fit, to be solved directly
     """
 
     space: Fourier
     generator: np.ndarray
-    tol: float
-    max_iter: int
+    tol: float = 1e-4
+    max_iter: int = 500
     limit: float = np.inf
+
+    def __post_init__(self):
+        self.amplitudes, self.workers = self.space.amplitudes, current().threads
+        self.shape = tuple(scipy.fft.next_fast_len(k, real=True) for k in self.generator.shape)
+        self._half_shape = (*self.shape[:-1], self.shape[-1] // 2 + 1)
+        self._factors: dict[float, Any] = {}
+
+    # --- products ---------------------------------------------------------------------------------
+
+    @cached_property
+    def density(self) -> np.ndarray:
+        """The generator as a function on the grid: real, since g_-k is the conjugate of g_k."""
+        m = tuple(k // 2 for k in self.generator.shape)
+        spectrum = np.zeros(self._half_shape, dtype=complex)
+        wrapped = [np.arange(-k, k + 1) % n for k, n in zip(m[:-1], self.shape)]
+        spectrum[np.ix_(*wrapped, np.arange(m[-1] + 1))] = self.generator[..., m[-1] :]
+        density = scipy.fft.irfftn(spectrum, self.shape, workers=self.workers)
+        density *= np.prod(self.shape)
+        return density
+
+    @cached_property
+    def _places(self):
+        """(places of the frequencies, those whose opposite is in this half, its places): a last
+        entry is >= 0, and with 0 there the opposite is in this half as well."""
+        j, shape = self.space.frequencies, np.array(self.shape)
+        flat = j[:, -1] == 0
+        return tuple((j % shape).T), flat, tuple((-j[flat] % shape).T)
+
+    def __matmul__(self, W: np.ndarray) -> np.ndarray:
+        """Phi'Phi W for a matrix W."""
+        h, a, q = len(self.space.frequencies), self.amplitudes, W.shape[1]
+        places, flat, opposite = self._places
+        every: tuple[Any, ...] = (slice(None),)
+        zero: tuple[Any, ...] = (slice(None), *[0] * len(self.shape))
+        C = np.zeros((q, *self._half_shape), dtype=complex)
+        mine = (W[1 : 1 + h].T - 1j * W[1 + h :].T) * (a[1:] / 2)
+        C[every + places] = mine
+        C[every + opposite] = np.conj(mine[:, flat])
+        C[zero] = W[0] * a[0]
+        axes = tuple(range(1, 1 + len(self.shape)))
+        options: dict[str, Any] = {"axes": axes, "workers": self.workers, "overwrite_x": True}
+        f = scipy.fft.irfftn(C, self.shape, **options)
+        f *= self.density
+        F = scipy.fft.rfftn(f, **options)
+        found = F[every + places] * a[1:]
+        return np.concatenate([F[zero].real[:, None] * a[0], found.real, -found.imag], axis=1).T
+
+    # --- solutions --------------------------------------------------------------------------------
 
     @cached_property
     def direct(self) -> bool:
@@ -51,11 +127,8 @@ class FourierEquations:
         """Phi'Phi."""
         return self.space.pairs(self.generator)
 
-    @cached_property
-    def products(self) -> NormalEquations:
-        return NormalEquations(self.space, self.generator)
-
     def solve(self, B: np.ndarray, alphas: np.ndarray, tol: float | None = None) -> Solved:
+        """One column per column of B, which has an alpha of its own."""
         if self.direct:
             coef, residuals, _ = solve_regularized(self.second, B, alphas)
             with np.errstate(divide="ignore"):
@@ -65,7 +138,78 @@ class FourierEquations:
                 f"{self.space.rank} Fourier coordinates are solved by iterations, which need "
                 f"alpha > 0, got {np.min(alphas):g}."
             )
-        return solve_normal(self.products, B, alphas, tol=tol or self.tol, max_iter=self.max_iter)
+        return self.iterate(B, alphas, tol or self.tol)
+
+    def iterate(self, B: np.ndarray, alphas: np.ndarray, tol: float) -> Solved:
+        """By conjugate gradients.
+
+        All eigenvalues are at least alpha, so that |w - w*| <= |residual| / alpha: iterations end
+        when this is at most tol times |w|.
+        """
+        alphas = np.asarray(alphas, dtype=float)
+        parts = [slice(a, a + TOGETHER) for a in range(0, B.shape[1], TOGETHER)]
+        found = [self._together(B[:, part], alphas[part], tol) for part in parts]
+        return Solved(
+            np.concatenate([p.coef for p in found], axis=1),
+            np.concatenate([p.error_norms for p in found]),
+            max(p.n_iter for p in found),
+            all(p.converged for p in found),
+        )
+
+    def _together(self, B, alphas, tol):
+        def times(V: Any):
+            return (self @ V) + alphas * V
+
+        def is_small(R: Any, W: Any, tol: float):
+            left = np.linalg.norm(R, axis=0)
+            return bool(np.all((left <= tol * alphas * np.linalg.norm(W, axis=0)) | (left == 0)))
+
+        cg, steps = ConjugateGradients(times, self._preconditioner(alphas), B), 0
+        while steps < self.max_iter and not is_small(cg.r, cg.x, tol):
+            cg.advance(*cg.product())
+            steps += 1
+            if steps % 50 == 0:  # the updated residual drifts away from the true one
+                cg.r = B - times(cg.x)
+            cg.turn()
+        R = B - times(cg.x)
+        errors = np.linalg.norm(R, axis=0) / alphas
+        return Solved(cg.x, errors, steps, is_small(R, cg.x, 1.1 * tol))
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        """About the diagonal of Phi'Phi: n w_j."""
+        count, w = float(np.mean(self.density)), self.amplitudes**2 / 2
+        return count * np.concatenate([2 * w[:1], w[1:], w[1:]])
+
+    @cached_property
+    def heaviest(self) -> tuple[np.ndarray, np.ndarray]:
+        """(positions, Phi'Phi among these) of the coordinates with the largest weights."""
+        order = np.argsort(-self.amplitudes[1:], kind="stable")
+        heaviest = order[: max(0, (WRITTEN_OUT - 1) // 2)]
+        sines = 1 + len(self.space.frequencies)
+        positions = np.concatenate([[0], 1 + heaviest, sines + heaviest])
+        return positions, self.space.pairs(self.generator, heaviest)
+
+    def _preconditioner(self, alphas):
+        """(Phi'Phi + alpha I)^-1, with Phi'Phi as it is among the heaviest coordinates, diagonal
+        else.
+
+        The eigenvalues of the rest are about n w_j: where that is below alpha, nothing is lost.
+        """
+        inverses, (positions, A) = 1 / (self.diagonal[:, None] + alphas), self.heaviest
+        factors = {alpha: factor_shifted(A, alpha) for alpha in np.unique(alphas)}
+
+        def inverse(R: np.ndarray):
+            Z = inverses * R
+            for alpha, C in factors.items():
+                if C is not None:  # singular to rounding: the diagonal will do
+                    part = np.ix_(positions, np.flatnonzero(alphas == alpha))
+                    Z[part] = solve_factored(C, R[part])
+            return Z
+
+        return inverse
+
+    # --- the penalty, and variances ---------------------------------------------------------------
 
     def explained(self, B: np.ndarray, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(t't - RSS, summed over targets, and the trace of the leverages) of every alpha."""
@@ -84,7 +228,7 @@ class FourierEquations:
             w = self.solve(B, np.full(B.shape[1], alpha)).coef
             z = self.solve(signs, np.full(PROBES, alpha), PROBE_TOL).coef
             trace = rank - alpha * float(np.sum(z * signs)) / PROBES
-            found.append((2 * np.sum(w * B) - np.sum(w * (self.products @ w)), trace))
+            found.append((2 * np.sum(w * B) - np.sum(w * (self @ w)), trace))
         explained, leverage = np.array(found).T
         return explained, leverage
 
@@ -99,9 +243,10 @@ class FourierEquations:
         """rho^2 + alpha phi' (Phi'Phi + alpha I)^-1 phi."""
         space, found = self.space, np.empty(rows.shape[0])
         if self.direct:
-            C = self._factor(alpha)
+            if alpha not in self._factors:
+                self._factors[alpha] = factor_shifted(self.second, alpha)
             for Phi, where in space.panels(rows):
-                half = solve_triangular(C, as_numpy(Phi).T)
+                half = solve_triangular(self._factors[alpha], as_numpy(Phi).T)
                 found[where] = row_norms(half.T, np)
             return alpha * found + space.unseen
         if len(found) > MOST_SOLVES:
@@ -114,11 +259,8 @@ class FourierEquations:
         W = self.solve(Phi, np.full(len(found), alpha)).coef
         return alpha * np.sum(Phi * W, axis=0) + space.unseen
 
-    def _factor(self, alpha):
-        factors = vars(self).setdefault("_factors", {})
-        if alpha not in factors:
-            factors[alpha] = factor_shifted(self.second, alpha)
-        return factors[alpha]
+
+# --- ridge on a map -------------------------------------------------------------------------------
 
 
 def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "FourierMapSolution":
@@ -155,8 +297,16 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "Fourier
             ConvergenceWarning,
             stacklevel=5,
         )
-    coef = on_device_of(found.coef, space.example)
-    norms, everywhere = _errors(space, sums, cross, found, alphas)
+    # With a = W (t - f) / alpha, values of the map differ from sums of kernels by delta sum |a|,
+    # delta its error; sum |a| <= sqrt(sum of weights) sqrt(RSS) / alpha, RSS from the sums.
+    w = found.coef
+    rss = sums.squares - np.sum(w * cross, axis=0) - alphas * np.sum(w * w, axis=0)
+    rss = np.maximum(rss, np.finfo(float).eps * sums.squares)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        everywhere = space.total_error * np.sqrt(sums.n * rss) / alphas
+        norms = found.error_norms + np.sqrt(sums.n) * everywhere / (2 * np.sqrt(alphas))
+    norms, everywhere = (np.where(alphas > 0, e, np.inf) for e in (norms, everywhere))
+    coef = on_device_of(w, space.example)
     solution = FourierMapSolution(
         fit.map.linear(coef),
         alphas,
@@ -174,21 +324,6 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "Fourier
     return solution
 
 
-def _errors(space, sums, B, found, alphas):
-    """(bounds of |f - f*| in the kernel's norm, what the map adds everywhere).
-
-    With a = W (t - f) / alpha, values of the map differ from sums of kernels by delta sum |a|,
-    delta its error; sum |a| <= sqrt(sum of weights) sqrt(RSS) / alpha, RSS from the sums.
-    """
-    w = found.coef
-    rss = sums.squares - np.sum(w * B, axis=0) - alphas * np.sum(w * w, axis=0)
-    rss = np.maximum(rss, np.finfo(float).eps * sums.squares)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        everywhere = space.total_error * np.sqrt(sums.n * rss) / alphas
-        norms = found.error_norms + np.sqrt(sums.n) * everywhere / (2 * np.sqrt(alphas))
-    return tuple(np.where(alphas > 0, bounds, np.inf) for bounds in (norms, everywhere))
-
-
 @dataclass(frozen=True, eq=False)
 class FourierMapSolution(RidgeSolution):
     """Coefficients on Fourier coordinates; `generator` holds the sums of the rows."""
@@ -202,7 +337,7 @@ class FourierMapSolution(RidgeSolution):
         feature_map, how = self.prediction.map, (as_numpy(self.generator), self.tol, self.max_iter)
         equations = self.cached("equations", lambda: FourierEquations(feature_map.space, *how))
         rows = feature_map.fitted(points)
-        variances = per_target(self.alphas, lambda alpha: equations.variance(rows, alpha))
+        variances = self.per_target(lambda alpha: equations.variance(rows, alpha))
         return on_device_of(variances, self.coef)
 
     def left_out(self, rows: np.ndarray | None = None, share: Any = None) -> LeftOut:

@@ -16,31 +16,17 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..engine import (
-    MemoryLimitError,
-    as_numpy,
-    evenly,
-    is_array,
-    is_numpy,
-    namespace,
-    on_device_of,
-    readable,
-    tiles,
-    using,
-)
+from ..engine import as_numpy, evenly, namespace, on_device_of, readable, tiles, using
 from ..expansion import Expansion
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..space import Fourier, FourierPlan
-from .direct import Direct
-from .dual import FEW, DualSolution, DualSolver, Found, with_intercept
+from .dual import FEW, DualSolution, DualSolver
 from .fourier_map import FourierEquations
-from .penalty import choose_on_rows
 from .primal import chooses_by_all_errors
 from .problem import Given, RidgeProblem
-from .solution import Steps
-from .solver import CannotSolve, Cost
-from .toeplitz import NormalEquations, solve_normal
+from .ridge_path import choose_on_rows
+from .solver import CannotSolve, Cost, Steps
 
 # Rows at which the residual is computed with the kernel itself.
 CHECKED = 64
@@ -64,18 +50,15 @@ MOST_PRODUCTS = 200
 class FourierSolver(DualSolver):
     """The dual coefficients, by sums of exponentials over the rows (MATH.md section 10).
 
-    quick : whether it competes with others; it then gives up where residuals are not as small as
-        they should be
+    Where it competes with others it gives up if residuals are not as small as they should be.
     """
 
     name = "fourier"
 
-    def __init__(self, quick: bool = False):
-        self.quick = quick
-
     def _refusal(self, problem, asked):
         training, kernel = problem.training, problem.kernel
-        if not asked and not _is_candidate(problem):
+        many = problem.n >= LEAST_ROWS and importlib.util.find_spec("finufft")
+        if not (asked or (many and problem.in_double and training.points.ndim == 2)):
             return "it pays for many rows of few columns, in double precision, with finufft"
         if kernel.fourier_form() is None:
             return (
@@ -96,22 +79,20 @@ class FourierSolver(DualSolver):
 
     def cost(self, problem: RidgeProblem) -> Cost:
         plan = self._plan(problem)
-        assert plan is not None
         return Cost(plan.seconds, plan.bytes)
 
-    def _plan(self, problem) -> FourierPlan | None:
+    def _plan(self, problem) -> Any:
         """Eight digits where that takes few frequencies, else `tol`."""
-        return problem.remembered(("fourier", self.quick), lambda: self._made_plan(problem))
+        return problem.cached(("fourier", self.quick), lambda: self._made_plan(problem))
 
     def _made_plan(self, problem):
-        training, targets = problem.training, problem.n_targets + problem.intercept
-        limit, points = training.resources.limit(), training.points
+        limit, points = problem.training.resources.limit(), problem.training.points
         largest = 1.0 if problem.weights is None else float(np.max(problem.weights))
         noise = problem.alpha.smallest / largest
-        exact = self.quick and Direct().too_large(problem) is None
+        exact = self._replaces_a_factor(problem)
         for aim in (min(problem.digits, problem.tol), *(() if exact else (problem.tol,))):
             finer = SPARE * aim if aim <= problem.digits else aim
-            plan = FourierPlan.of(problem.kernel, points, targets, noise, finer)
+            plan = FourierPlan.of(problem.kernel, points, problem.n_columns, noise, finer)
             most = MOST_FOR_DIGITS if aim < problem.tol else np.inf
             if plan is not None and plan.frequencies <= most and plan.bytes <= limit:
                 return replace(plan, aim=aim)
@@ -121,19 +102,15 @@ class FourierSolver(DualSolver):
         rows, kernel, plan = problem.with_weight, problem.kernel, self._plan(problem)
         choice = None if isinstance(problem.alpha, Given) else choose_on_rows(problem)
         alphas, points = problem.alphas(choice), kernel.layout.in_double(rows.training.points)
-        found, T = None, np.asarray(as_numpy(rows.T), dtype=np.float64)
-        assert plan is not None
+        found: Any = None
+        T = np.asarray(as_numpy(rows.T), dtype=np.float64)
 
         def equations(B: Any, penalties: np.ndarray):
             nonlocal found
             found = self._found(problem, plan, points, B, penalties)
-            return Found(on_device_of(found.coef, points, dtype=float), found.bounds, found.norms)
+            return on_device_of(found.coef, points, dtype=float), found.bounds, found.norms
 
-        try:
-            solved = with_intercept(T, alphas, problem.intercept, equations)
-        except MemoryLimitError as error:
-            raise (CannotSolve(str(error)) if self.quick else error) from None
-        assert found is not None
+        solved = self._with_intercept(problem, T, alphas, equations)
         converged = bool(np.all(found.residuals <= plan.aim))
         if not converged:
             reason = (
@@ -143,23 +120,18 @@ class FourierSolver(DualSolver):
             if self.quick:
                 raise CannotSolve(reason)
             warnings.warn(reason, ConvergenceWarning, stacklevel=5)
-        S, images = kernel.landmarks(points), found.images(as_numpy(solved.W))
-        images = on_device_of(images, solved.W)
-        prediction = FourierExpansion(kernel, S, solved.W, solved.b, found.space, images)
-        return solved.solution(
-            FourierSolution,
-            problem,
-            S,
-            alphas,
-            self.name,
-            prediction=prediction,
-            steps=Steps(found.n_iter, converged),
-            choice=choice,
-            residuals=found.residuals[: problem.n_targets],
-            transforms=prediction.difference(),  # what they add, where they are used
-            max_iter=problem.max_iter,
-            tol=problem.tol,
-        )
+        S, W = kernel.landmarks(points), solved.W
+        images = on_device_of(found.images(as_numpy(W)), W)
+        prediction = FourierExpansion(kernel, S, W, solved.b, found.space, images)
+        known = {
+            "prediction": prediction,
+            "steps": Steps(found.n_iter, converged),
+            "choice": choice,
+            "residuals": found.residuals[: problem.n_targets],
+            "transforms": prediction.difference(),  # what they add, where they are used
+        }
+        how = {"max_iter": problem.max_iter, "tol": problem.tol}
+        return solved.solution(FourierSolution, problem, S, alphas, self.name, **known, **how)
 
     def _found(self, problem, plan, points, T, alphas) -> "DualSystem":
         """With the tolerance of the plan, and a smaller one where rows show that it is needed."""
@@ -170,8 +142,8 @@ class FourierSolver(DualSolver):
         for refinements in range(1 + REFINEMENTS):
             with using(memory_limit=plan.bytes * 2):
                 space = plan.space()
-            found = DualSystem(space, points, alphas, weights, max_iter)
-            found.solve_checked(kernel, T, aim)
+            found = DualSystem(space, points, weights, problem.tol, max_iter)
+            found.solve_checked(kernel, T, alphas, aim)
             worst = float(found.residuals.max())
             if worst <= aim or refinements == REFINEMENTS:
                 break
@@ -183,16 +155,10 @@ class FourierSolver(DualSolver):
         return found
 
 
-def _is_candidate(problem):
-    points = problem.training.points
-    held = is_array(points) and is_numpy(points) and points.dtype == np.float64
-    many = problem.n >= LEAST_ROWS and importlib.util.find_spec("finufft")
-    return bool(many and held and points.ndim == 2)
-
-
 class DualSystem:
     """(Phi Phi' + alpha W^-1) a = t, by transforms over the rows and equations in coordinates.
 
+    equations : those in coordinates
     After `solve_checked`:
     coef, n_iter : a, and products
     bounds : certified |f - f*| in the norm of the kernel's space
@@ -201,31 +167,23 @@ class DualSystem:
         relative to the root mean square of t
     """
 
-    def __init__(self, space: Fourier, points, alphas, weights=None, max_iter=500):
-        self.space, self.points, self.max_iter = space, points, max_iter
-        self.alphas = np.asarray(alphas, dtype=float)
+    def __init__(self, space: Fourier, points, weights, tol, max_iter):
+        self.space, self.points = space, points
         self.weights = np.ones(points.shape[0]) if weights is None else as_numpy(weights)
         generator = space.sums(points, None, self.weights, eps=space.finest).generator
-        self.equations = NormalEquations(space, generator)
+        self.equations = FourierEquations(space, generator, tol, max_iter)
 
-    def solve(
-        self, T: Any, tol: float, scales: Any
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        """(a, Phi'a, residual, products): the residual is a share of tol times the scales."""
-        W, steps = self.weights[:, None], 0
+    def solve(self, T: np.ndarray, alphas: np.ndarray, tol: float) -> tuple[Any, Any, Any, int]:
+        """(a, Phi'a, residual, products): the residual is a share of tol times the targets."""
+        W, steps, scales = self.weights[:, None], 0, np.sqrt(np.mean(T**2, axis=0))
         a, images, s = np.zeros_like(T), np.zeros((self.space.rank, T.shape[1])), T
         for correction in range(1 + CORRECTIONS):
-            found = solve_normal(
-                self.equations,
-                self.images(W * s),
-                self.alphas,
-                tol=FIRST if correction == 0 else REDUCTION,
-                max_iter=self.max_iter,
-            )
+            accuracy = FIRST if correction == 0 else REDUCTION
+            found = self.equations.iterate(self.images(W * s), alphas, accuracy)
             steps += found.n_iter
-            new = a + W * (s - self._values(found.coef)) / self.alphas
+            new = a + W * (s - self._values(found.coef)) / alphas
             new_images = self.images(new)
-            left = T - self._values(new_images) - self.alphas * new / W
+            left = T - self._values(new_images) - alphas * new / W
             before, now = (np.abs(r).max(axis=0) for r in (s, left))
             better = now < before  # else rounding, and what was there is kept
             a, images, s = (
@@ -236,11 +194,11 @@ class DualSystem:
                 break
         return a, images, s, steps
 
-    def solve_checked(self, kernel: Kernel, T: Any, aim: float) -> None:
+    def solve_checked(self, kernel: Kernel, T: Any, alphas: np.ndarray, aim: float) -> None:
         """Solve, and say how well: bounds from the residual s with Phi Phi' and the error of the
         map; the largest residual at some rows from values of the kernel."""
-        scales, alphas, points = np.sqrt(np.mean(T**2, axis=0)), self.alphas, self.points
-        self.coef, images, s, self.n_iter = self.solve(T, aim, scales)
+        scales, points = np.sqrt(np.mean(T**2, axis=0)), self.points
+        self.coef, images, s, self.n_iter = self.solve(T, alphas, aim)
         root = np.sqrt(self.weights)[:, None]
         left = np.linalg.norm(root * s, axis=0)
         left += np.sqrt(self.weights.sum()) * self.space.total_error * np.abs(self.coef).sum(axis=0)
@@ -286,10 +244,8 @@ class FourierExpansion(Expansion):
     def __call__(self, X: np.ndarray) -> np.ndarray:
         X = self.fitted(X)
         inside = self.space.contains(X)
-        if not inside.any():
-            return self.plain(X)
-        if inside.all():
-            return self._transformed(X)
+        if inside.all() or not inside.any():
+            return self._transformed(X) if inside.any() else self.plain(X)
         values = np.empty((X.shape[0], self.W.shape[1]))
         for part, evaluate in ((inside, self._transformed), (~inside, self.plain)):
             values[part] = as_numpy(evaluate(pts.take(X, np.flatnonzero(part))))
@@ -330,32 +286,21 @@ class FourierSolution(DualSolution):
 
     def _ways(self, Z):
         """In the box by Fourier coordinates, outside by one more right-hand side per point."""
-        inside, few = self.prediction.space.contains(Z), self._equations().most_points
+        inside, few = self.prediction.space.contains(Z), self._system().equations.most_points
         return [
             (where, exact if len(where) <= most else None)
             for where, most, exact in (
                 (np.flatnonzero(inside), few, self._inside),
-                (np.flatnonzero(~inside), FEW, self._outside),
+                (np.flatnonzero(~inside), FEW, self._by_solves),
             )
         ]
 
-    def _equations(self):
-        space, S = self.prediction.space, self.prediction.S
-
-        def made():
-            generator = space.sums(S, None, self.weights, eps=space.finest).generator
-            return FourierEquations(space, generator, self.tol, self.max_iter)
-
-        return self.cached("equations", made)
+    def _system(self):
+        given = (self.prediction.space, self.prediction.S, self.weights, self.tol, self.max_iter)
+        return self.cached("system", lambda: DualSystem(*given))
 
     def _inside(self, Z, alpha):
-        return as_numpy(self.kernel.diagonal(Z)) - self._equations().variance(Z, alpha)
+        return as_numpy(self.kernel.diagonal(Z)) - self._system().equations.variance(Z, alpha)
 
-    def _outside(self, Z, alpha):
-        """k_z' a for the a whose targets are k_z."""
-        S = self.prediction.S
-        eye = on_device_of(np.eye(Z.shape[0]), S, dtype=float)
-        K_Z = as_numpy(tiles.multiply(self.kernel, S, Z, eye))
-        scales, alphas = np.sqrt(np.mean(K_Z**2, axis=0)), np.full(Z.shape[0], alpha)
-        system = DualSystem(self.prediction.space, S, alphas, self.weights, self.max_iter)
-        return np.sum(K_Z * system.solve(K_Z, VARIANCE_TOL, scales)[0], axis=0)
+    def _coefficients(self, T, alphas):
+        return on_device_of(self._system().solve(as_numpy(T), alphas, VARIANCE_TOL)[0], T)

@@ -6,9 +6,10 @@ error of f = sum_i a_i k(x_i, .) in every step, and one with an exact residual c
 |f(z) - f*(z)| <= sqrt(k(z, z)) * error_norm, for every z (MATH.md section 8).
 """
 
+import time
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..engine import (
     MemoryLimitError,
     Resources,
     as_host,
+    as_numpy,
     coordinates_bytes,
     current,
     evenly,
@@ -28,18 +30,30 @@ from ..engine import (
     namespace,
     on_device_of,
     readable,
+    require,
+    tiles,
     using,
 )
-from ..kernels import Kernel, remembering
+from ..kernels import Kernel, NotPSDError, remembering
 from ..rows import Workers
 from ..space import Fit, check_symmetric
 from .problem import Preconditioning
-from .refinement import Refinement, Step
-from .system import VECTORS, System, scattered, vectors_of
+from .solver import Step
+from .system import VECTORS, System, function_norms, scattered, vectors_of
 
 # Points on which a user's function is tested for symmetry.
 SAMPLE = 64
 TINY = float(np.finfo(np.float64).tiny)
+# How far, and how long, quick products are trusted before the next exact residual.
+QUICK_REDUCTION = 1e-4
+QUICK_PRODUCTS = 100
+EXACT_REDUCTION = 1e-10
+# The estimate, from recursive residuals, must be this much below what is asked for.
+MARGIN = 0.7
+# A refinement that leaves more of the bound than this has reached the precision.
+STALLED = 0.5
+# Products without progress after which the recursion has reached the precision.
+PATIENCE = 50
 
 
 @dataclass
@@ -151,21 +165,43 @@ def solve_iteratively(
     (True, True)
     """
     alphas = np.broadcast_to(np.asarray(as_host(alphas), dtype=np.float64), (T.shape[1],))
-    _check(alphas, tol, max_iter, rank)
+    require(
+        bool(np.all((alphas > 0) & (alphas < np.inf))),
+        f"the iterative form needs alpha > 0, got {alphas.tolist()}: without a penalty neither the "
+        "equations nor their certificate hold in floating point. Use form='dual'.",
+    )
+    is_share = isinstance(tol, (int, float)) and 0 < tol < 1
+    require(is_share, f"tol must be a number between 0 and 1, got {tol!r}.")
+    is_enough = is_integer(max_iter) and max_iter >= 2
+    require(is_enough, f"max_iter must be an integer of at least 2, got {max_iter!r}.")
+    is_rank = rank is None or (is_integer(rank) and rank >= 1)
+    require(is_rank, f"rank must be a positive integer or None, got {rank!r}.")
     n, rows = points.shape[0], np.arange(points.shape[0])
     if weights is not None:
         weights = np.asarray(as_host(weights), dtype=np.float64)
         rows = np.flatnonzero(weights > 0)
     if len(rows) < n:
         points, T, weights = kernel.layout.subset(points, rows), T[rows, :], weights[rows]
-    _check_symmetry(kernel, points)
+    if not kernel.symmetric:
+        # A Gram matrix as a whole, a user's function on a sample: iterations would not notice.
+        for K in kernel.layout.given_matrices(points):
+            check_symmetric(kernel, K)
+        some = evenly(points.shape[0], SAMPLE)
+        check_symmetric(kernel, kernel.layout.values(kernel, points, some))
     # The solution is linear in the targets, and their squares must neither vanish nor overflow.
     T = namespace(T).astype(T, namespace(T).float64, copy=False)
     sizes = largest_power(T, axis=0)
     T = T / on_device_of(sizes, T)[None, :]
     X = kernel.layout.in_double(points)
     resources = current() if resources is None else resources
-    _check_memory(kernel, X, T.shape[1], resources.limit(X))
+    (n_rows, m), limit = T.shape, resources.limit(X)
+    needed = vectors_of(kernel, X, m) + coordinates_bytes(n_rows, 2)
+    if needed > limit:
+        raise MemoryLimitError(
+            f"the iterations hold {VECTORS} vectors for each of {m} target(s), and copies of the "
+            f"rows: {readable(needed)} for {n_rows} points; memory_limit allows {readable(limit)}. "
+            "Fit fewer targets at a time, or raise memory_limit."
+        )
     choice = Preconditioning(rank, landmark_tol, pivots, landmarks, product)
     # Products need the pairs that landmarks were chosen from. A memory does not travel to workers.
     with using(resources), remembering(kernel) if workers is None else nullcontext():
@@ -181,7 +217,7 @@ def solve_iteratively(
         n_iter=run.products,
         converged=run.reason is None,
         history=run.history,
-        rank=system.preconditioner.rank,
+        rank=system.rank,
         way=system.exact.way,
     )
     if run.reason is not None:
@@ -217,35 +253,189 @@ def _not_converged(solution, run, tol):
     )
 
 
-def _check_symmetry(kernel, points):
-    """A Gram matrix as a whole, a user's function on a sample: iterations would not notice."""
-    if not kernel.symmetric:
-        for K in kernel.layout.given_matrices(points):
-            check_symmetric(kernel, K)
-        some = evenly(points.shape[0], SAMPLE)
-        check_symmetric(kernel, kernel.layout.values(kernel, points, some))
+# --- refinement -----------------------------------------------------------------------------------
 
 
-def _check(alphas, tol, max_iter, rank):
-    if not np.all((alphas > 0) & (alphas < np.inf)):
-        raise ValueError(
-            f"the iterative form needs alpha > 0, got {alphas.tolist()}: without a penalty neither "
-            "the equations nor their certificate hold in floating point. Use form='dual'."
-        )
-    if not isinstance(tol, (int, float)) or not 0 < tol < 1:
-        raise ValueError(f"tol must be a number between 0 and 1, got {tol!r}.")
-    if not is_integer(max_iter) or max_iter < 2:
-        raise ValueError(f"max_iter must be an integer of at least 2, got {max_iter!r}.")
-    if rank is not None and (not is_integer(rank) or rank < 1):
-        raise ValueError(f"rank must be a positive integer or None, got {rank!r}.")
+class Refinement:
+    """Refinement around conjugate gradients: the state that an interruption leaves behind."""
+
+    def __init__(self, system, tol, max_iter, keep_partial, callback, sizes=1.0):
+        self.system, self.tol, self.max_iter = system, tol, max_iter
+        self.sizes = sizes  # what the targets were divided by
+        self.keep_partial, self.callback = keep_partial, callback
+        self.products = 0
+        self.history: list[Step] = []
+        self.reason: str | None = None
+        self.begun = time.perf_counter()
+
+    def solve(self):
+        """The best b; `bounds`, `norms` and `reason` say how good it is."""
+        system, xp = self.system, namespace(self.system.T)
+        self.b, self.bounds = xp.zeros_like(system.T), np.full(system.T.shape[1], np.inf)
+        self.direction = None  # what the inner iterations have added to b, not yet certified
+        self.residual = system.T
+        with tiles.progress_bar("products") as self.progress:
+            self._accept(self.b, self.residual)
+            try:
+                self._refine()
+            except KeyboardInterrupt:
+                if not self.keep_partial:
+                    raise
+                self.reason = "interrupted"
+                with suppress(KeyboardInterrupt):  # a second interruption does without
+                    self._certify_direction()
+        return self.b
+
+    def _refine(self):
+        product = self.system.quick or self.system.exact
+        while not np.all(self._reached(self.bounds)):
+            stopped = self._iterate(product)
+            before = self.bounds
+            self._certify_direction()
+            # A target that is done may stay as it is; the others must improve.
+            open_targets = ~self._reached(self.bounds)
+            if not np.any(open_targets):
+                return
+            if stopped is None and np.all((self.bounds > STALLED * before)[open_targets]):
+                stopped = "precision" if product is self.system.exact else None
+                product = self.system.exact
+            if stopped is not None:
+                self.reason = stopped
+                return
+
+    def _iterate(self, product):
+        """Conjugate gradients on A d = residual. None, or why it must be the last time."""
+        system = self.system
+        reduction, most = EXACT_REDUCTION, self.max_iter
+        if not product.exact:
+            reduction, most = max(QUICK_REDUCTION, 0.1 * system.disturbance), QUICK_PRODUCTS
+
+        def precondition(r: Any):
+            z, self.estimate = system.precondition(r)
+            return z
+
+        cg = ConjugateGradients(lambda p: system.times(product, p), precondition, self.residual)
+        start = best = self.estimate
+        cg.frozen, since, first = start == 0, 0, self.products
+        while not np.all(cg.frozen):
+            # One product is kept for the certificate.
+            if self.products + 1 >= self.max_iter:
+                return "max_iter"
+            image, curvature = cg.product()
+            self.products += 1
+            if product.exact:
+                self._check_positive(np.where(cg.frozen, 0.0, curvature), cg.p)
+            cg.advance(image, curvature)
+            if not np.any(cg.live):
+                return None
+            cg.turn()
+            self.direction = cg.x
+            estimate = self.estimate
+            step = self._record(estimate, certified=False)
+            stopped = self.callback is not None and bool(self.callback(step))
+            norms = function_norms(self.b + cg.x, system.T, cg.r, system.alphas)
+            cg.frozen |= (estimate <= reduction * start) | self._reached(estimate / MARGIN, norms)
+            if stopped:
+                return "callback"
+            # Rounding ends progress long before the recursion says so.
+            since = 0 if np.any(estimate < 0.99 * best) else since + 1
+            best = np.minimum(best, estimate)
+            if since >= PATIENCE or self.products - first >= most:
+                return None
+        return None
+
+    def _certify_direction(self):
+        """Take the step, with an exact residual."""
+        if self.direction is not None:
+            b, self.direction = self.b + self.direction, None
+            residual = self.system.T - self.system.times(self.system.exact, b)
+            self.products += 1
+            self._accept(b, residual)
+
+    def _accept(self, b, residual):
+        """Keep what is an improvement."""
+        system, xp = self.system, namespace(b)
+        bounds = system.certify(residual, b)
+        better = bounds < self.bounds
+        if not np.all(better):
+            chosen = on_device_of(better, b, dtype=xp.bool)[None, :]
+            b = xp.where(chosen, b, self.b)
+            residual = xp.where(chosen, residual, self.residual)
+        self.b, self.residual = b, residual
+        self.bounds = np.where(better, bounds, self.bounds)
+        self.norms = function_norms(b, system.T, residual, system.alphas)
+        self._record(self.bounds, certified=True)
+
+    def _reached(self, bounds, norms=None):
+        return bounds <= self.tol * (self.norms if norms is None else norms)
+
+    def _record(self, bounds, certified):
+        seconds = time.perf_counter() - self.begun
+        bounds = tuple(float(v) for v in bounds * self.sizes)
+        step = Step(self.products, bounds, certified, seconds)
+        self.history.append(step)
+        self.progress.set_postfix(bound=f"{max(step.bounds):.2g}")
+        self.progress.update(self.products - self.progress.n)
+        return step
+
+    def _check_positive(self, pAp, p):
+        """Refuse what is not a kernel (in a quick product it may be rounding)."""
+        if not np.all(np.isfinite(pAp)):
+            raise ValueError("the kernel matrix contains NaN or infinity on this data.")
+        # What is valid by construction is below zero by rounding alone, where alpha is beneath it.
+        if not self.system.is_proven and np.any(pAp < -self.system.rounding_of_form(p)):
+            raise NotPSDError(
+                "conjugate gradients found a direction p with p'(K + alpha I)p < 0: this "
+                "similarity is not a kernel on this data. check_mercer(kernel, X) shows a witness; "
+                "KernelMap(kernel, indefinite='clip') repairs it.",
+                witness=as_numpy(p)[:, int(np.argmin(pAp))],
+            )
 
 
-def _check_memory(kernel, X, m, limit):
-    n = X.shape[0]
-    needed = vectors_of(kernel, X, m) + coordinates_bytes(n, 2)
-    if needed > limit:
-        raise MemoryLimitError(
-            f"the iterations hold {VECTORS} vectors for each of {m} target(s), and copies of the "
-            f"rows: {readable(needed)} for {n} points; memory_limit allows {readable(limit)}. Fit "
-            "fewer targets at a time, or raise memory_limit."
-        )
+class ConjugateGradients:
+    """A x = b from products with A and with an approximate inverse; `step` makes one product.
+
+    x : the solution so far
+    r : b - A x, by recursion; whoever computes it again may put it here
+    z : the approximate inverse of A times r, from `precondition`
+    p : the direction of the last step
+    frozen : columns that stay as they are
+    live : columns that the last step has moved
+    """
+
+    def __init__(self, times: Callable, precondition: Callable, B: Any):
+        self.times, self.precondition = times, precondition
+        self.x, self.r = namespace(B).zeros_like(B), B + 0.0
+        self.z = precondition(self.r)
+        self.p, self.rz = self.z + 0.0, dots(self.r, self.z)
+        self.frozen = np.zeros(B.shape[1], dtype=bool)
+
+    def product(self) -> tuple[Any, np.ndarray]:
+        """(A p, p'A p)."""
+        image = self.times(self.p)
+        return image, dots(self.p, image)
+
+    def advance(self, image: Any, curvature: np.ndarray) -> None:
+        """Along p as far as its columns go."""
+        live = ~self.frozen & (curvature > 0)
+        self.frozen = self.frozen | ~live
+        step = on_device_of(_quotient(self.rz, curvature, live), self.p)[None, :]
+        self.x = self.x + self.p * step
+        self.r = self.r - image * step
+        self.live = live
+
+    def turn(self) -> None:
+        """To the next direction."""
+        self.z = self.precondition(self.r)
+        old, self.rz = self.rz, dots(self.r, self.z)
+        beta = on_device_of(_quotient(self.rz, old, self.live & (old > 0)), self.p)[None, :]
+        self.p = self.z + self.p * beta
+
+
+def _quotient(a, b, where):
+    return np.where(where, a / np.where(where, b, 1.0), 0.0)
+
+
+def dots(U: Any, V: Any) -> np.ndarray:
+    """Inner products of the columns, on the host."""
+    return as_numpy(namespace(U).sum(U * V, axis=0)).astype(np.float64)

@@ -10,35 +10,19 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
-from ..engine import (
-    MatrixProduct,
-    MemoryLimitError,
-    as_numpy,
-    coordinates_bytes,
-    is_array,
-    is_numpy,
-    matrix_bytes,
-    namespace,
-    on_device_of,
-    one_blas_thread,
-    tiles,
-)
+from ..engine import MatrixProduct, as_numpy, coordinates_bytes, matrix_bytes, one_blas_thread
 from ..space import factorize
-from .direct import Direct
-from .dual import FEW, DualSolution, DualSolver, with_intercept
+from .dual import FEW, DualSolution, DualSolver
 from .iterations import solve_iteratively
 from .optimal_scoring import Shrinkage
-from .penalty import choose, choose_on_rows
-from .preconditioner import SHARE_OF_ALPHA, chosen_rank
 from .primal import chooses_by_all_errors
 from .problem import Choice, Given, RidgeProblem
-from .ridge_path import RidgePath
-from .solution import Steps
-from .solver import OPERATION, START, VALUE, CannotSolve, Cost, TooLarge
-from .system import VECTORS, vectors_of
+from .ridge_path import RidgePath, choose, choose_on_rows
+from .solver import CannotSolve, Cost, Steps, TooLarge
+from .system import SHARE_OF_ALPHA, VECTORS, chosen_rank, vectors_of
 
-# Seconds of one core for one number of a stored kernel matrix in a product with a vector.
-STORED = 4e-10
+# Operations that one number of a stored kernel matrix costs in a product with a vector.
+STORED = 8
 # Products after which it is clear whether iterations are faster than a factorisation, and most of
 # those that can be.
 JUDGED_AFTER, QUICK_PRODUCTS = 10, 60
@@ -50,26 +34,23 @@ LANDMARKS, MISSED = 400, 0.3
 class Iterative(DualSolver):
     """By conjugate gradients with landmarks as preconditioner (MATH.md section 8).
 
-    quick : whether it competes with a factorisation; it then aims at as many digits, and gives up
-        where that takes too many products
+    Where it competes with a factorisation it aims at as many digits, and gives up where that takes
+    too many products.
     """
 
     name = "iterative"
-
-    def __init__(self, quick: bool = False):
-        self.quick = quick
 
     def _refusal(self, problem, asked):
         if asked:
             return None
         replaces = self._replaces_a_factor(problem)
-        if replaces and not _in_double(problem):
+        if replaces and not problem.in_double:
             return "rows are on a device, or not in double precision: a factorisation is faster"
-        t = problem.n_targets + problem.intercept
         # What the iterations hold, and as many vectors again for their preconditioner.
-        room = self._held(problem) + coordinates_bytes(problem.n, VECTORS * t + 4)
-        if room > problem.limit:
-            return TooLarge.beyond("vectors, landmarks and copies of rows", room, problem.limit)
+        room = self._held(problem) + coordinates_bytes(problem.n, VECTORS * problem.n_columns + 4)
+        large = TooLarge.beyond("vectors, landmarks and copies of rows", room, problem.limit)
+        if large is not None:
+            return large
         if chooses_by_all_errors(problem):
             return "it would choose alpha on a sample, and the errors of all rows fit the memory"
         if replaces and not problem.is_small:
@@ -82,26 +63,23 @@ class Iterative(DualSolver):
         return None
 
     def cost(self, problem: RidgeProblem) -> Cost:
-        n, t = problem.n, problem.n_targets + problem.intercept
+        n, t = problem.n, problem.n_columns
         p = problem.preconditioning.rank or self._landmarks(problem)
-        setup = START + n * p * VALUE + 3 * n * p**2 * OPERATION
         beside = coordinates_bytes(n, p, 2) + self._held(problem)
         held = matrix_bytes(n, 0.5) + beside <= problem.limit
-        product = t * n * (n * STORED if held else n / 2 * VALUE / t + n * STORED)
-        product += 4 * t * n * p * OPERATION
-        needed = beside + int(matrix_bytes(n, 0.5) * held)
-        values = n**2 / 2 * VALUE
-        return Cost(values + setup + self._products(problem, p) * product, needed)
+        needed, products = beside + int(matrix_bytes(n, 0.5) * held), self._products(problem, p)
+        values = n**2 / 2 + n * p + (0 if held else products * n**2 / 2)
+        operations = 3 * n * p**2 + products * t * n * (4 * p + STORED * n)
+        return Cost.of(needed, starts=1, values=values, operations=operations)
 
     def _held(self, problem):
         """Bytes of vectors, and of rows as products need them."""
-        t = problem.n_targets + problem.intercept
-        return int(vectors_of(problem.kernel, problem.training.points, t))
+        return int(vectors_of(problem.kernel, problem.training.points, problem.n_columns))
 
     def _landmarks(self, problem):
         """Those that memory allows, or fewer: they end where they leave little beside alpha."""
         most = chosen_rank(problem.n, problem.limit, problem.training.points)
-        if not _has_spectrum(problem):
+        if not problem.is_judged:
             return most
         left = np.cumsum(problem.spectrum[::-1])[::-1]
         enough = int(np.count_nonzero(left > SHARE_OF_ALPHA * problem.alpha.smallest))
@@ -110,7 +88,7 @@ class Iterative(DualSolver):
 
     def _products(self, problem, p):
         """Predicted from the spectrum of a sample: what p landmarks leave, beside alpha."""
-        if not _has_spectrum(problem):
+        if not problem.is_judged:
             return QUICK_PRODUCTS
         values = problem.spectrum
         # The first eigenvalues of a sample are those of all rows; they go on falling as they do
@@ -121,12 +99,9 @@ class Iterative(DualSolver):
         condition = 1 + left / max(problem.alpha.smallest, 1e-300)
         return 2 + 0.5 * math.sqrt(condition) * math.log(2 / self._tol(problem))
 
-    def _replaces_a_factor(self, problem):
-        return self.quick and Direct().too_large(problem) is None
-
     def _tol(self, problem):
-        exact = self._replaces_a_factor(problem)
-        return min(problem.tol, problem.digits) if exact else problem.tol
+        digits = problem.digits if self._replaces_a_factor(problem) else problem.tol
+        return min(problem.tol, digits)
 
     def solve(self, problem: RidgeProblem) -> "IterativeSolution":
         # With few landmarks, those of `Explained`, nothing is large enough for two BLAS threads.
@@ -138,27 +113,24 @@ class Iterative(DualSolver):
         rows, kernel, points = problem.with_weight, problem.kernel, problem.training.points
         quick, tol = self._replaces_a_factor(problem), self._tol(problem)
         choice, known = self._choice(problem)
-        alphas, landmarks = problem.alphas(choice), problem.preconditioning
-        again = {"tol": tol, "resources": rows.training.resources, **vars(landmarks)}
+        shared = {"landmarks": known.landmarks, "product": known.product} if known else {}
+        how = {
+            "max_iter": min(problem.max_iter, QUICK_PRODUCTS) if quick else problem.max_iter,
+            "keep_partial": problem.keep_partial,
+            "callback": _hopeless(tol) if quick else None,
+            "workers": rows.training.workers,
+        }
+        alphas = problem.alphas(choice)
         found: Any = None
+        again = {"tol": tol, "resources": rows.training.resources, **vars(problem.preconditioning)}
 
         def equations(B: Any, penalties: np.ndarray):
             nonlocal found
             with warnings.catch_warnings():
                 if quick or problem.intercept:
                     warnings.simplefilter("ignore", ConvergenceWarning)
-                found = solve_iteratively(
-                    kernel,
-                    rows.training.points,
-                    B,
-                    penalties,
-                    rows.weights,
-                    **again | ({} if known is None else known.shared),
-                    max_iter=min(problem.max_iter, QUICK_PRODUCTS) if quick else problem.max_iter,
-                    keep_partial=problem.keep_partial,
-                    callback=_hopeless(tol) if quick else None,
-                    workers=rows.training.workers,
-                )
+                given = (kernel, rows.training.points, B, penalties, rows.weights)
+                found = solve_iteratively(*given, **again | shared | how)
             if quick and not found.converged:
                 raise CannotSolve("the first products show that a factorisation is faster")
             ones = as_numpy(found.coef[:, problem.n_targets :]).sum(axis=0)
@@ -167,12 +139,9 @@ class Iterative(DualSolver):
                     f"the iterations found no solution with {found.n_iter} products: a larger "
                     "memory_limit gives a better preconditioner"
                 )
-            return found
+            return found.coef, found.error_norms, found.norms
 
-        try:
-            solved = with_intercept(rows.T, alphas, problem.intercept, equations)
-        except MemoryLimitError as error:
-            raise (CannotSolve(str(error)) if self.quick else error) from None
+        solved = self._with_intercept(problem, rows.T, alphas, equations)
         if problem.intercept and not found.converged:
             warnings.warn(
                 f"the iterations ended after {found.n_iter} products with the kernel matrix, at a "
@@ -182,19 +151,11 @@ class Iterative(DualSolver):
                 ConvergenceWarning,
                 stacklevel=5,
             )
-        S = kernel.layout.in_double(points)
-        S = kernel.landmarks(S) if rows is problem else kernel.landmarks(S, problem.kept)
+        some = () if rows is problem else (problem.kept,)
+        S = kernel.landmarks(kernel.layout.in_double(points), *some)
         steps = Steps(found.n_iter, found.converged, found.history, found.rank)
-        solution = solved.solution(
-            IterativeSolution,
-            problem,
-            S,
-            alphas,
-            self.name,
-            steps=steps,
-            choice=choice,
-            again=again,
-        )
+        kept = {"steps": steps, "choice": choice, "again": again}
+        solution = solved.solution(IterativeSolution, problem, S, alphas, self.name, **kept)
         if known is not None:
             solution.cached("explained", lambda: known)
         return solution
@@ -205,7 +166,7 @@ class Iterative(DualSolver):
         if isinstance(rule, Shrinkage):
             return rule.choice_without_map(problem), None
         if self._replaces_a_factor(problem) and problem.intercept:
-            known = Explained.of(problem, problem.limit)
+            known = Explained.of(problem)
         if isinstance(rule, Given):
             return None, known
         if known is not None and rule.near is not None:
@@ -214,16 +175,6 @@ class Iterative(DualSolver):
                 return choice, known
             known = None
         return choose_on_rows(problem), known
-
-
-def _has_spectrum(problem):
-    """Whether a sample of the rows predicts how iterations go."""
-    return problem.kernel.is_proven and not problem.is_small
-
-
-def _in_double(problem):
-    points = problem.training.points
-    return is_array(points) and is_numpy(points) and points.dtype == np.float64
 
 
 def _hopeless(tol):
@@ -256,12 +207,9 @@ class IterativeSolution(DualSolution):
         )
         return [(np.arange(Z.shape[0]), self._by_solves if Z.shape[0] <= FEW else None)]
 
-    def _by_solves(self, Z, alpha):
-        S = self.prediction.S
-        K_Z = tiles.multiply(self.kernel, S, Z, on_device_of(np.eye(Z.shape[0]), S, dtype=float))
-        alphas = np.full(Z.shape[0], alpha)
-        found = solve_iteratively(self.kernel, S, K_Z, alphas, self.weights, **(self.again or {}))
-        return namespace(K_Z).sum(K_Z * found.coef, axis=0)
+    def _coefficients(self, T, alphas):
+        given = (self.kernel, self.prediction.S, T, alphas, self.weights)
+        return solve_iteratively(*given, **(self.again or {})).coef
 
     def _left(self, alpha, rows):
         """From landmarks where they explain nearly all, else from the nearest rows of each."""
@@ -289,30 +237,18 @@ class Explained:
     product: MatrixProduct
     seed: int
 
-    @property
-    def shared(self) -> dict[str, Any]:
-        """Landmarks and products, for the iterations."""
-        return {"landmarks": self.landmarks, "product": self.product}
-
     @classmethod
-    def of(cls, problem: RidgeProblem, limit: int) -> "Explained | None":
+    def of(cls, problem: RidgeProblem) -> "Explained | None":
         """None where landmarks miss too much, with weighted rows, or where memory is short."""
-        training, rule = problem.training, problem.alpha
+        training, rule, limit = problem.training, problem.alpha, problem.limit
         alpha = rule.values[0] if isinstance(rule, Given) else rule.near
         n, points = problem.n, training.points
         room = matrix_bytes(n, 0.5) + coordinates_bytes(n, LANDMARKS, copies=5)
-        if problem.weights is not None or room > limit or alpha is None or not _in_double(problem):
+        if problem.weights is not None or room > limit or alpha is None or not problem.in_double:
             return None
         rng = training.resources.rng()
-        found = factorize(
-            training.kernel,
-            points,
-            max_rank=LANDMARKS,
-            pivots="random",
-            rng=rng,
-            memory_limit=limit,
-            copies=5,
-        )
+        how: dict[str, Any] = {"pivots": "random", "rng": rng, "memory_limit": limit, "copies": 5}
+        found = factorize(training.kernel, points, max_rank=LANDMARKS, **how)
         missed = np.maximum(found.residuals, 0.0)
         if missed.mean() > MISSED * alpha:
             return None

@@ -23,6 +23,7 @@ taken out. In it K is F F' of a few landmarks, which factors of their size inver
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,17 +44,16 @@ from ..kernels import Linear, remembering
 from ..rows import Training
 from ..space import factorize
 from .auto import Way, first_of, offered, solve_ridge
-from .direct import Direct
+from .box_dual import low_rank_factor
+from .dual import Direct
 from .duality import EPS, Certificate, Rounding
 from .fourier_solver import FourierSolver
-from .interior_point import low_rank_factor
 from .iterative import Iterative
-from .preconditioner import LEAST_RANK, chosen_rank
 from .primal import Primal
 from .problem import Given, Preconditioning, RidgeProblem
 from .regularized import solve_factored
 from .solver import CannotSolve, Solver
-from .system import vectors_of
+from .system import LEAST_RANK, chosen_rank, vectors_of
 
 # Solvers of a step: exact ones, to what a step needs. Steps of several classes are iterations.
 COMPETING = (Direct(), Primal(), Iterative(), FourierSolver(quick=True))
@@ -92,7 +92,7 @@ class LogisticProblem:
     C: np.ndarray
     rounding: Rounding
 
-    @property
+    @cached_property
     def targets(self) -> np.ndarray:
         """One column for two classes, else one for each."""
         if self.binary:
@@ -104,16 +104,16 @@ class LogisticProblem:
         """Whether one function tells two classes apart."""
         return self.n_classes == 2
 
-    @property
-    def step(self) -> RidgeProblem:
-        """A step of Newton's method as its solvers judge it: weights are C / 4 at most."""
-        T, alpha = np.zeros((len(self.codes), 1)), 4 / float(self.C.mean())
-        problem = RidgeProblem(self.training, T, Given(np.array([alpha])), intercept=True)
-        return replace(problem, tol=FORCING, digits=FORCING)
+    def weights(self, P: np.ndarray) -> np.ndarray:
+        """C p (1 - p), which must not vanish."""
+        P = np.clip(P, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+        return self.C[:, None] * P * (1 - P)
 
     def offers(self) -> list[tuple[Any, Way]]:
         """Those of all solvers for the usual number of steps, the cheapest first."""
-        step, known = self.step, Direct() if self.binary else Iterative()
+        # Weights are C / 4 at most.
+        step = _ridge(self.training, np.zeros((len(self.codes), 1)), 4 / float(self.C.mean()))
+        known = Direct() if self.binary else Iterative()
         # Who reads a kernel of unknown validity tests it: no need to do so with every step.
         if not self.training.kernel.is_proven and known.refusal(step) is None:
             made = [(known, Way.of(known, step, asked=True))]
@@ -124,7 +124,6 @@ class LogisticProblem:
         return [(solver, way.times(count)) for solver, way in made]
 
     def workspace(self) -> "Workspace":
-        """Parts of the solution that do not depend on C, for several of its values."""
         return Workspace(self)
 
     def solve(
@@ -135,7 +134,156 @@ class LogisticProblem:
     ) -> "LogisticSolution":
         """Solve until the certified error of the functions is at most tol times their norm."""
         with remembering(self.training.kernel):
-            return _Newton(self, tol, space or self.workspace()).solve(start)
+            return self._solve(tol, space or self.workspace(), start)
+
+    def _solve(self, tol, space, start):
+        A, F, size = 0.0 * self.targets, 0.0 * self.targets, 0.0
+        found: Any = None
+        if start is not None:
+            A, F, size = start.A, start.values, self.rounding.size_of(start.A)
+        b = self.intercepts(F, np.zeros(F.shape[1]))
+        objective = self._objective(A, F, b)
+        for step in range(1, MOST_NEWTON + 1):
+            (D, image), t = self.step(space, A, F, b), 1.0
+            while True:  # a step too long is halved: F is linear in A
+                A1, F1 = A + t * D, F + t * image
+                b1 = self.intercepts(F1, b)
+                lower = self._objective(A1, F1, b1)
+                if lower <= objective + 1e-12 * abs(objective) or t < 1e-4:
+                    break
+                t /= 2
+            gained = objective - lower
+            A, F, b, objective = A1, F1, b1, lower
+            size += t * self.rounding.size_of(D)
+            dual, certificate = self._certificate(space, A, F, b, size)
+            better = found is None or certificate.gap < found.certificate.gap
+            if better:
+                done = certificate.gap <= self.rounding.aim(tol, certificate.norm)
+                found = LogisticSolution(A, dual, b, F, certificate, step, done)
+            if found.converged or (not better and gained <= STALLED * abs(objective)):
+                break
+        return found
+
+    # --- the loss ---------------------------------------------------------------------------------
+
+    def _probabilities(self, F, b):
+        return expit(F + b) if self.binary else softmax(F + b, axis=1)
+
+    def _dual(self, P):
+        """C (Y - P); of several classes without a difference of nearly equal numbers."""
+        if self.binary:
+            return self.C[:, None] * (self.targets - P)
+        own = self.targets > 0
+        others = np.where(own, 0.0, P)
+        misses = np.where(own, others.sum(axis=1, keepdims=True), -others)
+        return self.C[:, None] * misses
+
+    def _loss(self, F, b):
+        E, C = F + b, self.C
+        if self.binary:
+            return float(C @ (np.logaddexp(0.0, E) - self.targets * E)[:, 0])
+        # log sum_c exp(e_c - e_y), exact to the last digits where the class is nearly certain.
+        E = E - np.sum(self.targets * E, axis=1, keepdims=True)
+        top = E.max(axis=1)
+        others = np.sum(np.where(self.targets > 0, 0.0, np.exp(E - top[:, None])), axis=1)
+        return float(C @ (top + np.log1p(others + np.expm1(-top))))
+
+    def _objective(self, A, F, b):
+        return 0.5 * float(np.sum(A * F)) + self._loss(F, b)
+
+    def intercepts(self, F: np.ndarray, b: np.ndarray):
+        """The best ones for these values, so that the dual coefficients sum to zero; from b on."""
+        if self.binary:
+            share = float(self.C @ self.targets[:, 0])
+            return np.array([best_log_intercept(F[:, 0], self.C, share)])
+        for _ in range(100):
+            P = self._probabilities(F, b)
+            slope, CP = -np.sum(self._dual(P), axis=0), self.C[:, None] * P
+            curvature = np.diag(CP.sum(axis=0)) - P.T @ CP
+            step = np.linalg.lstsq(curvature, slope, rcond=1e-12)[0]
+            before, t = self._loss(F, b), 1.0
+            while t > 1e-6 and self._loss(F, b - t * step) > before * (1 + 1e-12):
+                t /= 2
+            b = b - t * step
+            if float(np.abs(step).max()) <= 1e-14 * (1 + float(np.abs(b).max())) or t <= 1e-6:
+                break
+        return b - b.mean()
+
+    # --- a step -----------------------------------------------------------------------------------
+
+    def step(self, space: "Workspace", A: np.ndarray, F: np.ndarray, b: np.ndarray):
+        """(Newton's step of the coefficients, its product with K), roughly: the next mends it."""
+        P = self._probabilities(F, b)
+        R, W = self._dual(P) - A, self.weights(P)
+        if self.binary:
+            D = space.inverse(W)(R)
+            return D, space.times(D)
+        return self._coupled(space, R, P, space.inverse(SEVERAL * W))
+
+    def _coupled(self, space, R, P, inverse):
+        """The step of several classes, by conjugate gradients in the inner product of K."""
+        CP = self.C[:, None] * P
+        shifts = np.linalg.pinv(np.diag(CP.sum(axis=0)) - P.T @ CP, rcond=1e-12, hermitian=True)
+
+        def weighted(V: Any):
+            return CP * V - CP * np.sum(P * V, axis=1, keepdims=True)
+
+        D, image = np.zeros_like(R), np.zeros_like(R)
+        step, step_image, before = D, image, (R, np.inf)
+        for i in range(MOST_INNER):
+            Z = inverse(R)
+            Z -= Z.mean(axis=1, keepdims=True)
+            KZ = space.times(Z)
+            if i == 0 and not np.sum(R * KZ) > 0:  # landmarks say nothing of these rows
+                Z, KZ = R, space.times(R)
+            left = float(np.sum(R * KZ))
+            if i == 0:
+                first = left
+            if not left > FORCING**2 * first or not first > 0:
+                break
+            # By Polak and Ribiere: the preconditioner need not be symmetric, or the same each time.
+            again = max(0.0, (left - float(np.sum(before[0] * KZ))) / before[1])
+            step, step_image = Z + again * step, KZ + again * step_image
+            b = -shifts @ weighted(step_image).sum(axis=0)  # the best intercepts move as well
+            changed = step + weighted(step_image + b)
+            curvature = float(np.sum(changed * step_image))
+            if not curvature > 0:  # rounding
+                break
+            t = left / curvature
+            D, image = D + t * step, image + t * step_image
+            before, R = (R, left), R - t * changed
+        return D, image
+
+    # --- the certificate --------------------------------------------------------------------------
+
+    def _certificate(self, space, A, F, b, size):
+        """(dual, certificate): f against the function of the dual point C (Y - P), whose
+        divergences are all zero."""
+        rounding, C = self.rounding, self.C
+        dual, errors = self._dual(self._probabilities(F, b)), rounding.of_sums(size)
+        D = A - dual
+        apart = max(float(np.sum(D * space.times(D))), 0.0)
+        apart += rounding.eta * rounding.size_of(D) ** 2
+        square, slack = max(float(np.sum(A * F)), 0.0), self._loss(F, b)
+        total = float(np.abs(dual.sum(axis=0)).sum()) + EPS * float(np.abs(dual).sum())
+        shares = C @ self.targets / C.sum()
+        shares = np.append(shares, 1 - shares) if self.binary else shares
+        reach = float(np.abs(np.log(shares)).max()) + float(np.abs(b).max())
+        reach = len(shares) * (reach + 2 * rounding.longest * (square + 2 * slack) ** 0.5)
+        gap = (apart / 2 + float(C @ errors**2) / 2 + total * reach) * (1 + len(C) * EPS)
+        error_norm = (2 * gap) ** 0.5 + rounding.eta * size
+        shift = self._shift(F, b, error_norm * rounding.lengths + errors)
+        return dual, Certificate(gap, error_norm, shift, square**0.5)
+
+    def _shift(self, F, b, errors):
+        if not self.binary:
+            # Sorted by how far they moved, neighbouring intercepts are sqrt(2) errors apart at
+            # most: else the probabilities of all classes above a gap would rise in every row.
+            return 2**0.5 * (len(b) - 1) * float(errors.max())
+        share = float(self.C @ self.targets[:, 0])
+        least = best_log_intercept(F[:, 0] + errors, self.C, share)
+        most = best_log_intercept(F[:, 0] - errors, self.C, share)
+        return max(float(b[0]) - least, most - float(b[0]), 0.0) * (1 + 1e-9) + 1e-12
 
 
 @dataclass(frozen=True)
@@ -153,10 +301,8 @@ class LogisticSolution:
 
 
 class Workspace:
-    """Parts that do not depend on C: the solver of the steps, and products with K.
-
-    Landmarks that precondition, and products, are the same for all steps.
-    """
+    """Parts that do not depend on C, the same for all steps and several values of C: the solver of
+    the steps, landmarks that precondition, and products with K."""
 
     def __init__(self, problem: LogisticProblem):
         self.training = problem.training
@@ -181,14 +327,8 @@ class Workspace:
         rank = chosen_rank(n, max(1, self.limit), X, wanted)
         rank = rank if wanted else max(min(LEAST_RANK, rank), rank // (4 if several else 2))
         resources = self.training.resources
-        return factorize(
-            kernel,
-            X,
-            max_rank=min(rank, most),
-            pivots="random",
-            rng=resources.rng(),
-            memory_limit=resources.memory_limit,
-        )
+        how: dict[str, Any] = {"rng": resources.rng(), "memory_limit": resources.memory_limit}
+        return factorize(kernel, X, max_rank=min(rank, most), pivots="random", **how)
 
     def _product(self, kernel, X, room):
         workers = self.training.workers
@@ -210,7 +350,7 @@ class Workspace:
     def inverse(self, W: np.ndarray):
         """R -> D, roughly: D + W (K D + b) = R and 1'D = 0, each column with weights of its own."""
         if W.shape[1] > 1 and self.solver.name == "iterative" and self.known.landmarks is not None:
-            return _LowRankInverse(self.known.landmarks.F, W)
+            return _low_rank_inverse(self.known.landmarks.F, W)
         W = np.maximum(W, np.finfo(float).tiny)
 
         def columns(R: Any):
@@ -223,7 +363,7 @@ class Workspace:
 
     def _solved(self, t, weights):
         """The coefficients; by iterations where the equations are singular to rounding."""
-        problem = self.ridge(t[:, None], weights)
+        problem = _ridge(self.training, t[:, None], 1.0, weights, self.known)
         try:
             found = solve_ridge(problem, self.solver)
         except CannotSolve:
@@ -238,223 +378,40 @@ class Workspace:
     def left_out(self, problem: LogisticProblem, found: LogisticSolution) -> np.ndarray:
         """Log odds of each row of two classes without it, to second order: Newton's last step is a
         ridge problem, whose leave-one-out errors are known."""
-        E, C = found.values + found.b, problem.C[:, None]
+        E = found.values + found.b
         P = np.clip(expit(E), LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-        W = C * P * (1 - P)
-        T = E + C * (problem.targets - P) / W
-        return (T - solve_ridge(self.ridge(T, W[:, 0]), "direct").left_out().residuals)[:, 0]
-
-    def ridge(self, T: Any, weights: Any) -> RidgeProblem:
-        """Weighted ridge on the rows, with an intercept and alpha = 1."""
-        return RidgeProblem(
-            self.training,
-            T,
-            Given(np.ones(T.shape[1])),
-            weights,
-            intercept=True,
-            tol=FORCING,
-            digits=FORCING,
-            preconditioning=self.known,
-        )
+        W = problem.weights(P)
+        T = E + problem.C[:, None] * (problem.targets - P) / W
+        last = _ridge(self.training, T, 1.0, W[:, 0], self.known)
+        return (T - solve_ridge(last, "direct").left_out().residuals)[:, 0]
 
 
-class _LowRankInverse:
+def _ridge(training, T, alpha, weights=None, known=None):
+    """A step of Newton's method: weighted ridge with an intercept, to what a step needs."""
+    problem = RidgeProblem(training, T, Given(np.array([alpha])), weights, intercept=True)
+    known = problem.preconditioning if known is None else known
+    return replace(problem, tol=FORCING, digits=FORCING, preconditioning=known)
+
+
+def _low_rank_inverse(F, W):
     """The same with F F' instead of K: (I + W F F')^-1 = I - W F (I + F'W F)^-1 F'."""
+    xp, W = namespace(F), on_device_of(W, F)
+    factors = [low_rank_factor(F, W[:, j]) for j in range(W.shape[1])]
 
-    def __init__(self, F, W):
-        self.F, self.W = F, on_device_of(W, F)
-        self.factors = [low_rank_factor(F, self.W[:, j]) for j in range(W.shape[1])]
-        self.ones = self._applied(self.W)
-        xp = namespace(F)
-        total = xp.sum(self.ones, axis=0)
-        # Without any weight there is nothing to balance.
-        self.ones /= xp.where(total > 0, total, xp.ones_like(total))
+    def applied(R: Any):
+        inner = F.T @ R
+        inner = [solve_factored(C, inner[:, j]) for j, C in enumerate(factors)]
+        return R - W * (F @ xp.stack(inner, axis=1))
 
-    def _applied(self, R):
-        xp, inner = namespace(self.F), self.F.T @ R
-        inner = [solve_factored(C, inner[:, j]) for j, C in enumerate(self.factors)]
-        return R - self.W * (self.F @ xp.stack(inner, axis=1))
+    def inverse(R: Any):
+        D = applied(on_device_of(R, F))
+        return as_numpy(D - ones * xp.sum(D, axis=0))
 
-    def __call__(self, R):
-        D = self._applied(on_device_of(R, self.F))
-        return as_numpy(D - self.ones * namespace(D).sum(D, axis=0))
-
-
-class _Newton:
-    def __init__(self, problem, tol, space):
-        self.problem, self.tol, self.space = problem, tol, space
-        self.T, self.C = problem.targets, problem.C[:, None]
-        self.binary = problem.binary
-
-    def solve(self, start):
-        n, q = self.T.shape
-        A, F = np.zeros((n, q)), np.zeros((n, q))
-        size = 0.0
-        if start is not None:
-            A, F = start.A, start.values
-            size = self._size(A)
-        b = self._intercepts(F, np.zeros(q))
-        objective = self._objective(A, F, b)
-        found: Any = None
-        for step in range(1, MOST_NEWTON + 1):
-            (D, image), t = self._step(A, F, b), 1.0
-            while True:  # a step too long is halved: F is linear in A
-                A1, F1 = A + t * D, F + t * image
-                b1 = self._intercepts(F1, b)
-                lower = self._objective(A1, F1, b1)
-                if lower <= objective + 1e-12 * abs(objective) or t < 1e-4:
-                    break
-                t /= 2
-            gained = objective - lower
-            A, F, b, objective = A1, F1, b1, lower
-            size += t * self._size(D)
-            certificate = self._certificate(A, F, b, size)
-            better = found is None or certificate.gap < found.certificate.gap
-            if better:
-                done = certificate.gap <= self._aim(A, F)
-                found = LogisticSolution(A, self._dual(F, b), b, F, certificate, step, done)
-            if found.converged or (not better and gained <= STALLED * abs(objective)):
-                break
-        return found
-
-    # --- the loss ---------------------------------------------------------------------------------
-
-    def _probabilities(self, F, b):
-        return expit(F + b) if self.binary else softmax(F + b, axis=1)
-
-    def _misses(self, P):
-        """Y - P; of several classes without a difference of nearly equal numbers."""
-        if self.binary:
-            return self.T - P
-        own = self.T > 0
-        others = np.where(own, 0.0, P)
-        return np.where(own, others.sum(axis=1, keepdims=True), -others)
-
-    def _losses(self, F, b):
-        E = F + b
-        if self.binary:
-            return np.logaddexp(0.0, E)[:, 0] - (self.T * E)[:, 0]
-        # log sum_c exp(e_c - e_y), exact to the last digits where the class is nearly certain.
-        E = E - np.sum(self.T * E, axis=1, keepdims=True)
-        top = E.max(axis=1)
-        others = np.sum(np.where(self.T > 0, 0.0, np.exp(E - top[:, None])), axis=1)
-        return top + np.log1p(others + np.expm1(-top))
-
-    def _loss(self, F, b):
-        return float(self.problem.C @ self._losses(F, b))
-
-    def _objective(self, A, F, b):
-        return 0.5 * float(np.sum(A * F)) + self._loss(F, b)
-
-    def _aim(self, A, F):
-        norm = max(float(np.sum(A * F)), 0.0) ** 0.5
-        return self.problem.rounding.aim(self.tol, norm)
-
-    def _size(self, A):
-        return float(np.linalg.norm(A * self.problem.rounding.lengths[:, None]))
-
-    def _intercepts(self, F, b):
-        """The best ones for these values, so that the dual coefficients sum to zero; from b on."""
-        if self.binary:
-            share = float(self.problem.C @ self.T[:, 0])
-            return np.array([best_log_intercept(F[:, 0], self.problem.C, share)])
-        for _ in range(100):
-            P = self._probabilities(F, b)
-            slope = -np.sum(self.C * self._misses(P), axis=0)
-            CP = self.C * P
-            curvature = np.diag(CP.sum(axis=0)) - P.T @ CP
-            step = np.linalg.lstsq(curvature, slope, rcond=1e-12)[0]
-            before, t = self._loss(F, b), 1.0
-            while t > 1e-6 and self._loss(F, b - t * step) > before * (1 + 1e-12):
-                t /= 2
-            b = b - t * step
-            if float(np.abs(step).max()) <= 1e-14 * (1 + float(np.abs(b).max())) or t <= 1e-6:
-                break
-        return b - b.mean()
-
-    # --- a step -----------------------------------------------------------------------------------
-
-    def _step(self, A, F, b):
-        """(Newton's step of the coefficients, its product with K), roughly: the next mends it."""
-        P = self._probabilities(F, b)
-        clipped = np.clip(P, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-        W = self.C * clipped * (1 - clipped)
-        R = self._dual(F, b) - A
-        if self.binary:
-            D = self.space.inverse(W)(R)
-            return D, self.space.times(D)
-        return self._coupled(R, P, self.space.inverse(SEVERAL * W))
-
-    def _coupled(self, R, P, inverse):
-        """The step of several classes, by conjugate gradients in the inner product of K."""
-        CP = self.C * P
-        shifts = np.linalg.pinv(np.diag(CP.sum(axis=0)) - P.T @ CP, rcond=1e-12, hermitian=True)
-
-        def weighted(V: Any):
-            return CP * V - CP * np.sum(P * V, axis=1, keepdims=True)
-
-        D, image = np.zeros_like(R), np.zeros_like(R)
-        step, step_image, before = D, image, (R, np.inf)
-        for i in range(MOST_INNER):
-            Z = inverse(R)
-            Z -= Z.mean(axis=1, keepdims=True)
-            KZ = self.space.times(Z)
-            if i == 0 and not np.sum(R * KZ) > 0:  # landmarks say nothing of these rows
-                Z, KZ = R, self.space.times(R)
-            left = float(np.sum(R * KZ))
-            if i == 0:
-                first = left
-            if not left > FORCING**2 * first or not first > 0:
-                break
-            # By Polak and Ribiere: the preconditioner need not be symmetric, or the same each time.
-            again = max(0.0, (left - float(np.sum(before[0] * KZ))) / before[1])
-            step, step_image = Z + again * step, KZ + again * step_image
-            b = -shifts @ weighted(step_image).sum(axis=0)  # the best intercepts move as well
-            changed = step + weighted(step_image + b)
-            curvature = float(np.sum(changed * step_image))
-            if not curvature > 0:  # rounding
-                break
-            t = left / curvature
-            D, image = D + t * step, image + t * step_image
-            before, R = (R, left), R - t * changed
-        return D, image
-
-    # --- the certificate --------------------------------------------------------------------------
-
-    def _dual(self, F, b):
-        return self.C * self._misses(self._probabilities(F, b))
-
-    def _certificate(self, A, F, b, size):
-        """f against the function of the dual point C (Y - P), whose divergences are all zero."""
-        rounding, C = self.problem.rounding, self.problem.C
-        dual = self._dual(F, b)
-        D = A - dual
-        errors = rounding.of_sums(size)
-        image = self.space.times(D)
-        apart = max(float(np.sum(D * image)), 0.0) + rounding.eta * self._size(D) ** 2
-        square = max(float(np.sum(A * F)), 0.0)
-        slack = self._loss(F, b)
-        total = float(np.abs(dual.sum(axis=0)).sum()) + EPS * float(np.abs(dual).sum())
-        longest = rounding.longest
-        shares = C @ self.T / C.sum()
-        shares = np.append(shares, 1 - shares) if self.binary else shares
-        reach = float(np.abs(np.log(shares)).max()) + 2 * longest * (square + 2 * slack) ** 0.5
-        reach = len(shares) * (reach + float(np.abs(b).max()))
-        gap = apart / 2 + float(C @ errors**2) / 2 + total * reach
-        gap *= 1 + len(C) * EPS
-        error_norm = (2 * gap) ** 0.5 + rounding.eta * size
-        shift = self._shift(F, b, error_norm * rounding.lengths + errors)
-        return Certificate(gap, error_norm, shift, square**0.5)
-
-    def _shift(self, F, b, errors):
-        if not self.binary:
-            # Sorted by how far they moved, neighbouring intercepts are sqrt(2) errors apart at
-            # most: else the probabilities of all classes above a gap would rise in every row.
-            return 2**0.5 * (len(b) - 1) * float(errors.max())
-        share = float(self.problem.C @ self.T[:, 0])
-        least = best_log_intercept(F[:, 0] + errors, self.problem.C, share)
-        most = best_log_intercept(F[:, 0] - errors, self.problem.C, share)
-        return max(float(b[0]) - least, most - float(b[0]), 0.0) * (1 + 1e-9) + 1e-12
+    ones = applied(W)
+    total = xp.sum(ones, axis=0)
+    # Without any weight there is nothing to balance.
+    ones = ones / xp.where(total > 0, total, xp.ones_like(total))
+    return inverse
 
 
 def best_log_intercept(values: np.ndarray, C: np.ndarray, share: Any):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import log_softmax
 
 from ..engine import (
     MatrixProduct,
@@ -206,7 +207,18 @@ class Shrinkage:
         counts, share, temperature, judged = Y.sum(axis=0), self.share, 1.0, 0
         if share is None:
             share, temperature, judged = self._on_sample(problem, np.argmax(Y, axis=1))
-        within, trace = within_classes(problem, counts)
+        # The traces of the scatter within classes and of K, by one product with it.
+        training, kernel = problem.training, problem.kernel
+        X = kernel.layout.in_double(training.points)
+        U = on_device_of(Y / np.sqrt(counts), X, dtype=float)
+        if training.workers is None:
+            product = MatrixProduct.of(kernel, X)
+        else:
+            training.workers.give(kernel, X)
+            product = training.workers.exact_product()
+        xp = namespace(U)
+        trace = float(xp.sum(kernel.diagonal(X)))
+        within = trace - float(xp.sum(U * product(U)))
         alpha = max(share * within / (len(Y) - len(counts)), EPS * trace)
         return _chosen(alpha, judged, share, temperature)
 
@@ -294,23 +306,17 @@ class LeftOutClasses:
         sums = np.zeros((len(SHRINKAGES), len(TEMPERATURES)))
         if not len(seen):
             return sums
-        priors = self._priors(codes[seen])
+        if self.priors is None:  # those of the other rows
+            left = self.counts[None, :] - np.eye(len(self.counts))[codes[seen]]
+            priors = np.log(np.maximum(left, 1e-300) / (self.counts.sum() - 1))
+        else:
+            priors = np.log(np.asarray(self.priors, dtype=float))[None, :]
         for i, distances in enumerate(self._distances(Phi, codes)):
             nearest = distances[seen] - distances[seen].min(axis=1, keepdims=True)
             for j, temperature in enumerate(TEMPERATURES):
-                scores = priors - 0.5 * temperature * nearest
-                top = scores.max(axis=1, keepdims=True)
-                total = np.log(np.exp(scores - top).sum(axis=1)) + top[:, 0]
-                own = scores[np.arange(len(seen)), codes[seen]]
-                sums[i, j] = float((own - total).sum())
+                likely = log_softmax(priors - 0.5 * temperature * nearest, axis=1)
+                sums[i, j] = float(likely[np.arange(len(seen)), codes[seen]].sum())
         return sums
-
-    def _priors(self, codes):
-        """Logarithms, one row per left-out row."""
-        if self.priors is not None:
-            return np.log(np.asarray(self.priors, dtype=float))[None, :]
-        left = self.counts[None, :] - np.eye(len(self.counts))[codes]
-        return np.log(np.maximum(left, 1e-300) / (self.counts.sum() - 1))
 
     def _distances(self, Phi, codes):
         """Squared Mahalanobis distances of left-out rows to the class means without them."""
@@ -359,18 +365,3 @@ def within_trace(values: Any, projected: Any, counts: np.ndarray) -> float:
     total = float(namespace(values).sum(values))
     squares = as_numpy(namespace(projected).sum(projected**2, axis=0)).astype(np.float64)
     return total - float((squares / counts).sum())
-
-
-def within_classes(problem: RidgeProblem, counts: np.ndarray) -> tuple[float, float]:
-    """(trace of the scatter within classes, trace of K), by one product with the kernel matrix."""
-    training, kernel = problem.training, problem.kernel
-    X = kernel.layout.in_double(training.points)
-    U = on_device_of(np.asarray(problem.T) / np.sqrt(counts), X, dtype=float)
-    if training.workers is None:
-        product = MatrixProduct.of(kernel, X)
-    else:
-        training.workers.give(kernel, X)
-        product = training.workers.exact_product()
-    xp = namespace(U)
-    trace = float(xp.sum(kernel.diagonal(X)))
-    return trace - float(xp.sum(U * product(U))), trace

@@ -1,4 +1,5 @@
-"""Primal: ridge on the coordinates of a map, r x r equations ([KERNELS] (3))."""
+"""Ridge on coordinates, r x r equations ([KERNELS] (3)): Primal on those of a map, LandmarkSolver
+on those of some rows, for more rows than can be solved exactly."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,29 +11,41 @@ from ..engine import (
     MapBytes,
     MemoryLimitError,
     as_numpy,
+    coordinates_bytes,
     eps_of,
     gram,
     is_array,
     itemsize,
+    matrix_bytes,
     namespace,
     on_device_of,
     positive_part,
+    put,
     row_norms,
     solve_triangular,
+    tiles,
 )
-from ..fit import MapFit, Statistic, fit_map
+from ..feature_map import FeatureMap
+from ..fit import MapFit, Statistic, fit_map, fold
 from ..kernels import points as pts
 from ..rows import ByClass, Spread, gather
-from ..space import Corrected, MapOptions
-from .direct import Direct
+from ..space import Corrected, Landmarks, MapOptions
+from .dual import Direct
 from .fourier_map import solve_on_fourier_map
 from .optimal_scoring import Shrinkage
-from .penalty import choose
 from .problem import Choice, Given, LeaveOneOut, RidgeProblem
-from .regularized import factor_shifted, solve_regularized
-from .ridge_path import RidgePath
-from .solution import LeftOut, RidgeSolution, left_out_of, per_target
-from .solver import EIGEN, OPERATION, START, VALUE, Cost, Solver, TooLarge
+from .regularized import factor_shifted, solve_factored, solve_regularized
+from .ridge_path import RidgePath, choose, choose_on_rows
+from .solver import Cost, LeftOut, RidgeSolution, Solver, TooLarge
+from .system import column_norms
+
+# As many as memory allows, between these.
+MOST, LEAST = 4000, 500
+# Values of coordinates computed at once.
+PANEL_VALUES = 1 << 23
+# Added to k(S, S), relative to its mean diagonal: enough for smooth kernels, whose matrices are
+# singular to rounding, and far below any penalty that leave-one-out can tell from zero.
+FIRST_JITTER = 1e-12
 
 
 class Primal(Solver):
@@ -67,31 +80,31 @@ class Primal(Solver):
         if problem.map is not None and problem.map.max_rank is not None:
             r = min(n, problem.map.max_rank)
         else:
-            judged = problem.kernel.is_proven and not problem.is_small
-            r = problem.rank if judged else problem.dimension
+            r = problem.rank if problem.is_judged else problem.dimension
         # Of low rank, pivots are found one after another; of a map of its own there are none.
         factor = n**3 / 3 if r == n else 4 * n * r**2
         values = n**2 / 2 if MapBytes.stored(n) <= problem.limit else 2 * n * r
-        seconds = START / 2 + values * VALUE
+        starts = 0.5
         if problem.dimension < n:
-            factor, seconds = n * r**2, 0.0
-        seconds += n * r * VALUE + (factor + n * r**2 + r**3 / 3) * OPERATION
+            factor, starts, values = n * r**2, 0.0, 0.0
+        counts = {"starts": starts, "values": values + n * r}
+        counts["operations"] = factor + n * r**2 + r**3 / 3
         if isinstance(problem.alpha, LeaveOneOut):
-            seconds += r**3 * EIGEN + 2 * n * r**2 * OPERATION
-        return Cost(seconds, int(MapBytes.partial(n, r, 2 + _held(problem))))
+            counts["eigen"] = r**3
+            counts["operations"] += 2 * n * r**2
+        return Cost.of(MapBytes.partial(n, r, 2 + _held(problem)), **counts)
 
     def solve(self, problem: RidgeProblem) -> RidgeSolution:
         options = replace(problem.map or MapOptions(), held=_held(problem))
         if options.is_plain_fourier:
             return solve_on_fourier_map(problem, options)
-        training, weighted = problem.training, problem.weights is not None
+        weighted = problem.weights is not None
         centred = problem.intercept or (options.needs_sums and not weighted)
         of: Any = Spread.of if centred else Spread.uncentred
         statistic = Statistic(of, problem.columns, movable=centred and not weighted)
         if problem.labels:  # classes are known after the pass that adds up their coordinates
             statistic = Statistic(ByClass.of, problem.columns[:1], movable=True)
-        fit = fit_map(training, options, statistic)
-        return solve_on_map(problem, fit, self.name)
+        return solve_on_map(problem, fit_map(problem.training, options, statistic), self.name)
 
 
 def chooses_by_all_errors(problem: RidgeProblem) -> bool:
@@ -103,14 +116,11 @@ def chooses_by_all_errors(problem: RidgeProblem) -> bool:
 
 def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str, kind: Any = None) -> Any:
     """A PrimalSolution, or one of another kind, from the sums of a fitted map."""
-    sums, mean = fit.sums.spread if problem.labels else fit.sums, None
+    sums = fit.sums.spread if problem.labels else fit.sums
     if not sums.n > 0:
         raise ValueError("sample_weight must not be all zero.")
-    if problem.intercept:
-        second, cross, mean = sums.scatter, sums.cross, sums.mean
-    else:
-        sums = sums.about_zero()
-        second, cross = sums.scatter, sums.cross
+    sums = sums if problem.intercept else sums.about_zero()
+    second, cross, mean = sums.scatter, sums.cross, sums.mean if problem.intercept else None
     Phi, T, w = fit.coordinates(), None, None
     if Phi is not None and not problem.labels:
         T = on_device_of(problem.T, Phi)
@@ -122,20 +132,27 @@ def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str, kind: Any = None
         choice = _choice(problem, fit, second, mean, Phi, T, w)
     alphas = problem.alphas(None) if choice is None else np.full(cross.shape[1], choice.alpha)
     coef, residuals, factors = solve_regularized(second, cross, alphas)
+    xp = namespace(coef)
     b = on_device_of(np.zeros(coef.shape[1]), coef)
     if mean is not None:
         b = sums.target / sums.n - mean @ coef
     dual = None if T is None else _dual(fit, Phi, T, w, coef, b, alphas)
+    errors = shifts = None
     with np.errstate(all="ignore"):  # an infinite bound is a bound
-        norms = _error_norms(fit, sums, second, cross, coef, residuals, alphas, dual, w)
-        norms = None if norms is None else np.where(np.isnan(norms), np.inf, norms)
+        norms = _error_norms(fit, sums, coef, residuals, alphas, dual, w)
+    if norms is not None:
+        errors = on_device_of(np.where(np.isnan(norms), np.inf, norms), coef)
+        if mean is not None:
+            # b differs by no more than |f - f*| times the mean of sqrt k(x, x), at most.
+            within = float(xp.linalg.trace(second)) / sums.n + float(xp.sum(mean**2))
+            shifts = errors * (within + max(fit.max_residual, 0.0)) ** 0.5
     points, kept = _kept(problem, fit, second)
     solution = (kind or PrimalSolution)(
         fit.map.linear(coef, b),
         alphas,
         name,
-        None if norms is None else on_device_of(norms, coef),
-        None if norms is None or mean is None else on_device_of(norms * _length(fit, sums), coef),
+        errors,
+        shifts,
         choice=choice,
         weights=w,
         dual=dual,
@@ -168,13 +185,6 @@ def _kept(problem, fit, second):
         and points.shape[0] * points.shape[1] * itemsize(points) < r * r * itemsize(second)
     )
     return (points, None) if small else (None, second)
-
-
-def _length(fit, spread):
-    """The mean of sqrt k(x, x) at most: b differs by no more than it times |f - f*|."""
-    xp = namespace(spread.scatter)
-    within = float(xp.linalg.trace(spread.scatter)) / spread.n
-    return (within + float(xp.sum(spread.mean**2)) + max(fit.max_residual, 0.0)) ** 0.5
 
 
 def _dual(fit, Phi, T, w, coef, b, alphas):
@@ -218,23 +228,20 @@ def _choice(problem, fit, second, mean, Phi, T, w) -> Choice:
     return choose(path, rule)
 
 
-def _error_norms(fit, sums, second, cross, coef, residuals, alphas, dual, w):
+def _error_norms(fit, sums, coef, residuals, alphas, dual, w):
     """|f - f*| at most, f* the solution with the kernel itself.
 
     With R = K - Phi Phi' and a = W (t - f) / alpha, the residual of the dual equations is -R a, and
     f differs from sum_i a_i k(x_i, .) by sqrt(a'R a): both are small where all |R_ij| <= rho_i
     rho_j are. What rounding leaves of the r x r equations is divided by alpha.
     """
-    space = fit.map.space
+    space, second, cross = fit.map.space, sums.scatter, sums.cross
     if fit.map.append_residual or isinstance(space, Corrected) or np.min(alphas) <= 0:
         return None
     xp, eta = namespace(coef), 2 * float(space.roundoff())
-
-    def norm(V: Any):
-        return as_numpy(xp.sqrt(row_norms(V.T, xp))).astype(np.float64)
-
     size = float(xp.sqrt(xp.sum(second * second)))
-    norms = (norm(residuals) + eta * (size * norm(coef) + norm(cross))) / alphas
+    left, of_coef, of_cross = (column_norms(V) for V in (residuals, coef, cross))
+    norms = (left + eta * (size * of_coef + of_cross)) / alphas
     kernel, largest = fit.map.kernel, max(float(fit.max_residual), 0.0)
     if dual is not None:
         lengths = kernel.layout.lengths(kernel, fit.points)
@@ -251,20 +258,13 @@ def _error_norms(fit, sums, second, cross, coef, residuals, alphas, dual, w):
         if sums.mean is not None:
             lengths2 += sums.n * float(xp.sum(sums.mean**2))
         weighed = sums.n * largest + eta * lengths2
-        missed = np.sqrt(weighed * _squared_misses(sums, second, cross, coef)) / alphas
+        # sum_i w_i (t_i - f_i)^2 at most: sums of nearly equal numbers are known to rounding only.
+        total = sums.squares if sums.mean is None else sums.squares - sums.target**2 / sums.n
+        left = total - 2 * xp.sum(coef * cross, axis=0) + xp.sum(coef * (second @ coef), axis=0)
+        left = positive_part(left) + second.shape[0] * eps_of(coef) * sums.squares
+        missed = np.sqrt(weighed * as_numpy(left).astype(np.float64)) / alphas
     centred = 2.0 if fit.map.mean is not None or sums.mean is not None else 1.0
     return norms + centred * missed * (1 + np.sqrt(weighed) / (2 * np.sqrt(alphas)))
-
-
-def _squared_misses(sums, second, cross, coef):
-    """sum_i w_i (t_i - f_i)^2 at most: sums of nearly equal numbers are known to rounding only."""
-    xp = namespace(coef)
-    total = sums.squares
-    if sums.mean is not None:
-        total = total - sums.target**2 / sums.n
-    left = total - 2 * xp.sum(coef * cross, axis=0) + xp.sum(coef * (second @ coef), axis=0)
-    rounding = second.shape[0] * eps_of(coef) * sums.squares
-    return as_numpy(positive_part(left) + rounding).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,12 +285,12 @@ class PrimalSolution(RidgeSolution):
     points: Any = None
 
     def _factor(self, alpha):
-        return self.cached(alpha, lambda: factor_shifted(self._second(), alpha))
+        def make():
+            made = self.second is None
+            second = gram(self._rows(self.points, self.weights)) if made else self.second
+            return factor_shifted(second, alpha)
 
-    def _second(self):
-        if self.second is not None:
-            return self.second
-        return gram(self._rows(self.points, self.weights))
+        return self.cached(alpha, make)
 
     def _rows(self, points, weights=None):
         """Coordinates, about the mean, times the roots of the weights."""
@@ -319,7 +319,7 @@ class PrimalSolution(RidgeSolution):
             seen = row_norms(solve_triangular(self._factor(alpha), Phi.T).T, xp)
             return unseen + alpha * (seen if self.mean is None else seen + 1 / self.total)
 
-        return values, per_target(self.alphas, of_alpha)
+        return values, self.per_target(of_alpha)
 
     def left_out(self, rows: np.ndarray | None = None, share: Any = None) -> LeftOut:
         fit = self.cached("fit", lambda: None)
@@ -337,4 +337,167 @@ class PrimalSolution(RidgeSolution):
             return np.maximum(1 - h, 1e-3 * alpha / (weights * own + alpha))
 
         residuals = self.alphas * as_numpy(self.dual)[some] / weights[:, None]
-        return left_out_of(residuals, per_target(self.alphas, left), share)
+        return LeftOut.of(residuals, self.per_target(left), share)
+
+
+# --- landmarks ------------------------------------------------------------------------------------
+
+
+class LandmarkSolver(Solver):
+    """On the coordinates of some rows, drawn at random, from one pass over all.
+
+    indices : of the landmarks; None: as many as memory allows
+    """
+
+    name = "landmarks"
+
+    def __init__(self, indices: np.ndarray | None = None):
+        self.indices = indices
+
+    def refusal(self, problem: RidgeProblem, asked: bool = True) -> str | None:
+        if not problem.training.is_held:
+            return "it draws landmarks from rows in memory: use form='primal'"
+        if not problem.kernel.layout.on_data or problem.map is not None:
+            return "landmarks of a Gram matrix, or of a KernelMap, are its own: use form='primal'"
+        if not problem.intercept:
+            return "it is written for functions with an intercept"
+        if not asked and problem.exact:
+            return "it is not exact"
+        return None
+
+    def cost(self, problem: RidgeProblem) -> Cost:
+        n, m = problem.n, landmarks_within(problem.n, problem.limit)
+        return Cost.of(_bytes(n, m), values=n * m, operations=2 * n * m**2 + m**3)
+
+    def solve(self, problem: RidgeProblem) -> "LandmarkSolution":
+        training, rule, indices = problem.training, problem.alpha, self.indices
+        if isinstance(rule, LeaveOneOut):  # landmarks have chosen it before
+            near = rule.near if rule.near is not None else choose_on_rows(problem).alpha
+            problem = replace(problem, alpha=Given(np.full(problem.n_targets, near)))
+        if indices is None:
+            m = landmarks_within(problem.n, problem.limit)
+            indices = training.resources.rng().permutation(problem.n)[:m]
+        S = pts.take(training.points, indices)
+        C = jittered_factor(tiles.evaluate(training.kernel, S))
+        feature_map = FeatureMap(Landmarks(training.kernel, S, C, indices))
+        statistic = Statistic(Spread.of, problem.columns)
+        sums = fold(training.rows, feature_map, statistic)
+        fit = MapFit(feature_map, problem.n, 0.0, sums=sums)
+        found = solve_on_map(problem, fit, self.name, LandmarkSolution)
+        solution = replace(found, error_norms=None)
+        solution.cached("problem", lambda: problem)
+        return solution
+
+
+def _bytes(n, m):
+    """A few matrices of the size of the landmarks, and a panel of rows."""
+    panel = min(n, max(256, PANEL_VALUES // m))
+    return int(matrix_bytes(m, 6) + coordinates_bytes(panel, m, 3))
+
+
+def landmarks_within(n: int, limit: int) -> int:
+    """As many landmarks as the memory allows."""
+    m = MOST
+    while m > LEAST and _bytes(n, m) > limit:
+        m = max(LEAST, int(0.8 * m))
+    return min(n, m)
+
+
+def jittered_factor(K: Any, shift: float = 0.0) -> Any:
+    """C with C C' = K + shift I, shifted by as little as makes it positive definite to rounding."""
+    jitter = FIRST_JITTER * (float(namespace(K).linalg.trace(K)) / K.shape[0] + shift)
+    while (C := factor_shifted(K, shift + jitter)) is None:
+        jitter *= 100
+    return C
+
+
+@dataclass(frozen=True, eq=False)
+class LandmarkSolution(PrimalSolution):
+    """Ridge on coordinates phi(z) = C^-1 k(S, z)."""
+
+    @property
+    def space(self) -> Landmarks:
+        return self.prediction.map.space
+
+    def first(self, n_landmarks: int) -> "LandmarkSolution":
+        """The same ridge on the first landmarks only: leading blocks of both factors."""
+        m, space, alpha = n_landmarks, self.space, float(self.alphas[0])
+        if m >= space.rank:
+            return self
+        second, mean = self.second[:m, :m] + 0.0, self.mean[:m] + 0.0
+        cross = (self.second @ self.coef + alpha * self.coef)[:m, :]
+        w = solve_factored(jittered_factor(second, alpha), cross)
+        S = pts.take(space.S, np.arange(m))
+        smaller = Landmarks(space.kernel, S, space.C[:m, :m] + 0.0, space.indices[:m])
+        b = self.prediction.b + self.mean @ self.coef - mean @ w
+        prediction = FeatureMap(smaller).linear(w, b)
+        return replace(self, prediction=prediction, coef=w, mean=mean, second=second)
+
+    def left_out(self, rows: np.ndarray | None = None, share: Any = None) -> LeftOut:
+        problem = self.cached("problem", lambda: None)
+        if problem is None:
+            raise ValueError("leave-one-out needs the training rows, which were not kept.")
+        some = np.arange(problem.training.n) if rows is None else np.asarray(rows)
+        weights = None if problem.weights is None else pts.take(problem.weights, some)
+        T = pts.take(problem.T, some)
+        return self.judged(pts.take(problem.training.points, some), T, some, weights, share)
+
+    def judged(
+        self, points: Any, T: Any, which: np.ndarray, weights: Any = None, share: Any = None
+    ) -> LeftOut:
+        """Training rows, each predicted without one observation of it, with variances.
+
+        `which` are the numbers of these rows: where one is a landmark, it is left out as a landmark
+        too. The variance is that of a new observation of weight one.
+        """
+        xp, alpha = namespace(points), float(self.alphas[0])
+        F = self.prediction.map(points)
+        unseen = positive_part(self.kernel.diagonal(points) - row_norms(F, xp))
+        F = F - self.mean[None, :]
+        L, offset = self._factor(alpha), self.prediction.b + self.mean @ self.coef
+        open_part = row_norms(solve_triangular(L, F.T).T, xp)
+        answers = xp.concat([unseen[:, None], open_part[:, None], F @ self.coef + offset], axis=1)
+        # Rows that are landmarks and have no copies, which would stay.
+        numbers = {int(i): j for j, i in enumerate(self.space.indices)}
+        found = np.array([numbers.get(int(i), -1) for i in which], dtype=int)
+        if share is not None:
+            found[as_numpy(share) < 1] = -1
+        places = np.flatnonzero(found >= 0)
+        landmarks = found[places]
+        if len(places):
+            others = self._without(L, landmarks, pts.take(answers, places), pts.take(F, places))
+            answers = put(answers, places, slice(None), others)
+        unseen, open_part, fitted = answers[:, 0], answers[:, 1], answers[:, 2:]
+        leverage = open_part + 1 / self.total
+        # The weight that leaving one observation out takes from each row.
+        weight = 1.0 if weights is None else on_device_of(weights, leverage)
+        if weights is not None and share is not None:
+            weight = weight * on_device_of(share, leverage)
+        left = 1 - leverage * weight
+        left = xp.where(left > 1e-6, left, xp.full_like(left, 1e-6))
+        errors = (on_device_of(T, fitted) - fitted) / left[:, None]
+        variances = unseen + alpha * (1 + leverage / left)
+        return LeftOut(as_numpy(errors), as_numpy(left), as_numpy(variances))
+
+    def _without(self, L, landmarks, answers, F):
+        """Unseen part, open part and fitted value of landmarks by all other landmarks.
+
+        u = C^-1 e_j / |C^-1 e_j| is the direction that the others do not span: they miss
+        1 / |C^-1 e_j|^2 of k(s_j, s_j), less what the jitter added to it to have a C at all. With
+        M = L L', leaving the coordinate along u out takes (u' M^-1 f)^2 / u' M^-1 u from
+        f' M^-1 f, and (u' M^-1 f) (u' w) / u' M^-1 u from f' w.
+        """
+        xp, C = namespace(F), self.space.C
+        q = len(landmarks)
+        E = put(xp.zeros_like(F.T), landmarks, np.arange(q), xp.ones_like(F[:, 0]))
+        U = solve_triangular(C, E)
+        squares = row_norms(U.T, xp)
+        U = U / xp.sqrt(squares)[None, :]
+        A, B = solve_triangular(L, U), solve_triangular(L, F.T)
+        across, along = xp.sum(A * B, axis=0), row_norms(A.T, xp)
+        open_part = positive_part(answers[:, 1] - across**2 / along)
+        fitted = answers[:, 2:] - (across / along)[:, None] * (U.T @ self.coef)
+        added = row_norms(pts.take(C, landmarks), xp)
+        added = added - self.kernel.diagonal(pts.take(self.space.S, landmarks))
+        missed = positive_part(1 / squares - added)
+        return xp.concat([missed[:, None], open_part[:, None], fitted], axis=1)

@@ -8,15 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import (
-    TravelsAsNumPy,
-    as_numpy,
-    current,
-    evenly,
-    matrix_bytes,
-    namespace,
-    tiles,
-)
+from ..engine import TravelsAsNumPy, as_numpy, current, evenly, matrix_bytes, namespace, tiles
 from ..kernels import Linear
 from ..kernels import points as pts
 from ..rows import Column, HeldRows, Training
@@ -26,6 +18,22 @@ from ..space import MapOptions, factorize
 SAMPLE = 400
 # Rows whose factorisation takes a few hundredths of a second.
 FEW_ROWS = 1000
+
+
+class Caching:
+    """Holds what was computed once: of a solution factors that leave-one-out errors and variances
+    need, never saved."""
+
+    def cached(self, name: Any, make: Callable[..., Any]) -> Any:
+        """make(), once."""
+        kept = vars(self).setdefault("_cached", {})
+        if name not in kept:
+            kept[name] = make()
+        return kept[name]
+
+    def forget(self) -> None:
+        """Drop what can be computed again."""
+        vars(self).pop("_cached", None)
 
 
 @dataclass(frozen=True)
@@ -67,12 +75,9 @@ class LeaveOneOut:
 
     def some(self, rows: np.ndarray) -> "LeaveOneOut":
         """For some of the rows."""
-
-        def of(part: Any):
-            return None if part is None else pts.take(part, rows)
-
-        parts = (of(part) for part in (self.share, self.spread, self.importance))
-        return LeaveOneOut(self.candidates, self.relative, self.near, *parts)
+        parts = {name: getattr(self, name) for name in ("share", "spread", "importance")}
+        parts = {k: part for k, part in parts.items() if part is not None}
+        return replace(self, **{k: pts.take(part, rows) for k, part in parts.items()})
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,7 @@ class Preconditioning:
 
 
 @dataclass(frozen=True)
-class RidgeProblem:
+class RidgeProblem(Caching):
     """A ridge problem, whichever solver solves it.
 
     Parameters
@@ -191,6 +196,11 @@ class RidgeProblem:
         """Rows; 0 where they have not been counted."""
         return self.training.n or 0
 
+    @property
+    def n_columns(self) -> int:
+        """Right-hand sides: targets, and ones for the intercept."""
+        return self.n_targets + self.intercept
+
     @cached_property
     def limit(self) -> int:
         """Bytes that a solver may take: asked for once, since free memory changes."""
@@ -237,19 +247,23 @@ class RidgeProblem:
             alpha=alpha.some(rows) if isinstance(alpha, LeaveOneOut) else alpha,
         )
 
-    def remembered(self, name: Any, make: Callable[[], Any]) -> Any:
-        """make(), once for this problem."""
-        kept = vars(self).setdefault("_remembered", {})
-        if name not in kept:
-            kept[name] = make()
-        return kept[name]
-
     # --- what a sample of the rows tells ----------------------------------------------------------
 
     @cached_property
     def is_small(self) -> bool:
         """Whether a factorisation is over sooner than a sample is judged."""
         return self.n <= FEW_ROWS and matrix_bytes(self.n, 2) <= self.limit
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether a sample of the rows predicts the rank, and how iterations go."""
+        return self.kernel.is_proven and not self.is_small
+
+    @property
+    def in_double(self) -> bool:
+        """Whether rows are NumPy's doubles."""
+        points = self.training.points
+        return isinstance(points, np.ndarray) and points.dtype == np.float64
 
     @cached_property
     def dimension(self) -> int:
@@ -286,10 +300,6 @@ class RidgeProblem:
             growth = min(max(growth - fall, 0.0), 1.0)
             known *= 2.0 ** (growth * min(1.0, doublings - k))
         return int(min(self.dimension, known))
-
-    @property
-    def has_full_rank(self) -> bool:
-        return self.rank == self.n
 
     @cached_property
     def _sample_factor(self) -> np.ndarray:

@@ -5,12 +5,24 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import cholesky, eps_of, namespace, put, solve_triangular
+from ..engine import (
+    as_numpy,
+    cholesky,
+    device,
+    eps_of,
+    namespace,
+    on_device_of,
+    put,
+    row_norms,
+    solve_triangular,
+)
 from ..kernels import points as pts
 from .solver import CannotSolve
 
 # Ten times the smallest alpha that works is tried next.
 STEP = 10.0
+# Values of an inverse held at once.
+HELD_VALUES = 1 << 23
 
 
 def by_penalty(alphas: np.ndarray, B: Any, solve: Callable[[float, Any], tuple]) -> tuple:
@@ -65,6 +77,24 @@ def factor_shifted(A: Any, alpha: float, noise: Any = None, *, in_place: bool = 
 def solve_factored(C: Any, B: Any):
     """(C C')^-1 B."""
     return solve_triangular(C, solve_triangular(C, B), transpose=True)
+
+
+def without_mean(inverse: np.ndarray, u: np.ndarray, total: float) -> np.ndarray:
+    """The diagonal of A^-1 - u u' / (1'u)."""
+    return np.maximum(inverse - u**2 / total, 1e-3 * inverse)
+
+
+def inverse_diagonal(C: Any, rows: np.ndarray) -> np.ndarray:
+    """(A^-1)_jj = |C^-1 e_j|^2 for some rows, a block of right-hand sides at a time."""
+    xp, n = namespace(C), C.shape[0]
+    found, block = np.empty(len(rows)), max(64, HELD_VALUES // n)
+    for a in range(0, len(rows), block):
+        some = rows[a : a + block]
+        E = xp.zeros((len(some), n), dtype=C.dtype, device=device(C))
+        columns = on_device_of(some, C, dtype=xp.int64)
+        E = put(E, np.arange(len(some)), columns, xp.ones_like(E[:, 0]))
+        found[a : a + block] = as_numpy(row_norms(solve_triangular(C, E.T).T, xp))
+    return found
 
 
 def _solution(A, B, alpha, noise, in_place=False):

@@ -6,19 +6,29 @@ off, row i has a part m_i in it, and its leverage is h_i + m_i (MATH.md section 
 error of a full-rank kernel tends to zero with alpha, and the smallest alpha always wins.
 """
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..engine import (
     as_numpy,
+    current,
     eigh,
     eps_of,
+    evenly,
     gram,
+    is_numpy,
+    line_search,
+    matrix_bytes,
     namespace,
     on_device_of,
     positive_part,
 )
+from .problem import SAMPLE, Choice, LeaveOneOut, RidgeProblem
+from .regularized import STEP, factor_shifted, inverse_diagonal, solve_factored, without_mean
+from .solver import LeftOut
 
 # Values of errors held at once, for one penalty and one target each.
 HELD_VALUES = 1 << 24
@@ -27,6 +37,11 @@ DECADES = np.arange(-6.0, 2.0)
 # Of penalties whose errors differ by less than this factor the largest is taken: where the error
 # does not depend on the penalty, rounding must not choose.
 EQUALLY_GOOD = 1 + 1e-6
+# Rows whose kernel matrix is decomposed, or factored again and again, to choose alpha where all
+# are too many; and rows whose errors decide a search.
+ROWS_FOR_ALPHA, ROWS_FOR_SEARCH, JUDGED_ROWS = 3000, 4000, 1000
+# Square arrays that a decomposition holds at once, its workspace included.
+MATRICES = 5
 
 
 def best_alpha(alphas: Any, errors: np.ndarray) -> int:
@@ -35,6 +50,7 @@ def best_alpha(alphas: Any, errors: np.ndarray) -> int:
     return int(max(np.flatnonzero(close), key=lambda i: alphas[i]))
 
 
+@dataclass(eq=False)
 class RidgePath:
     """Ridge on coordinates, and what it predicts of each row without having seen it.
 
@@ -56,28 +72,24 @@ class RidgePath:
     offsets : n x t numbers that are added to every error; or None
     """
 
-    def __init__(
-        self,
-        Q: Any,
-        values: Any,
-        T: Any,
-        *,
-        root: Any = None,
-        mean: Any = None,
-        offset: Any = None,
-        in_mean: Any = None,
-        share: Any = None,
-        spread: Any = None,
-        offsets: Any = None,
-    ):
-        xp = namespace(Q)
-        self.n = Q.shape[0]
-        self.Q, self.values, self.offsets = Q, values, offsets
-        self.root, self.mean, self.offset, self.in_mean = root, mean, offset, in_mean
-        T = T if offset is None else T - offset[None, :]
-        self.T = T if root is None else T * root
-        self.share = None if share is None else share[:, None]
-        self.spread = None if spread is None else spread[:, None]
+    Q: Any
+    values: Any
+    T: Any
+    root: Any = None
+    mean: Any = None
+    offset: Any = None
+    in_mean: Any = None
+    share: Any = None
+    spread: Any = None
+    offsets: Any = None
+
+    def __post_init__(self):
+        Q, values, in_mean = self.Q, self.values, self.in_mean
+        xp, self.n = namespace(Q), Q.shape[0]
+        T = self.T if self.offset is None else self.T - self.offset[None, :]
+        self.T = T if self.root is None else T * self.root
+        self.share = None if self.share is None else self.share[:, None]
+        self.spread = None if self.spread is None else self.spread[:, None]
         self.projected = gram(Q, self.T)
         self.scale = float(xp.sum(values)) / self.n
         # Smaller eigenvalues are rounding, and a mean that was taken off leaves one direction less.
@@ -142,11 +154,17 @@ class RidgePath:
 
         importance : weights of the rows in the mean alone; or None
         """
-        losses = self._losses(on_device_of(np.asarray(alphas, dtype=float), self.Q))
+        alphas = on_device_of(np.asarray(alphas, dtype=float), self.Q)
+        xp, t, left = namespace(self.Q), self.T.shape[1], self._left(alphas)
+        losses = xp.zeros_like(left) if self.spread is None else self.spread / (left * left)
+        together = max(1, HELD_VALUES // (self.n * alphas.shape[0]))
+        for a in range(0, t, together):
+            errors = self._errors(alphas, left, a, min(a + together, t))
+            losses = losses + xp.sum(errors * errors, axis=1)
         if importance is not None:
             return as_numpy(importance @ losses) / float(importance.sum())
         total = self.n if self.root is None else float((self.root**2).sum())
-        return as_numpy(namespace(losses).sum(losses, axis=0)) / total
+        return as_numpy(xp.sum(losses, axis=0)) / total
 
     def best(self) -> tuple[float, float]:
         """(alpha, error) with the smallest error of all penalties above rounding.
@@ -190,27 +208,14 @@ class RidgePath:
         a = a if self.root is None else a * self.root
         if self.in_mean is not None:  # to rounding it is so: what is left of it would grow with K
             a = a - self.in_mean[:, None] * namespace(a).sum(a, axis=0)[None, :]
-        return a, self._constant(a)
+        if self.offset is None:
+            return a, namespace(a).zeros_like(a[0, :])
+        return a, self.offset - self.mean @ a
 
     def misses(self, alpha: float) -> Any:
         """t - f at the rows."""
         left = self._misses(on_device_of([alpha], self.Q), 0, self.T.shape[1])[:, :, 0]
         return left if self.root is None else left / self.root
-
-    def _constant(self, coef):
-        if self.offset is None:
-            return namespace(coef).zeros_like(coef[0, :])
-        return self.offset - self.mean @ coef
-
-    def _losses(self, alphas):
-        xp, t = namespace(self.Q), self.T.shape[1]
-        left = self._left(alphas)
-        losses = xp.zeros_like(left) if self.spread is None else self.spread / (left * left)
-        together = max(1, HELD_VALUES // (self.n * alphas.shape[0]))
-        for a in range(0, t, together):
-            errors = self._errors(alphas, left, a, min(a + together, t))
-            losses = losses + xp.sum(errors * errors, axis=1)
-        return losses
 
     def _gains(self, alphas):
         """s / D, one column per alpha."""
@@ -254,8 +259,110 @@ def _means(A, T, weights, intercept):
     xp = namespace(A)
     known: dict[str, Any] = {"root": None if weights is None else xp.sqrt(weights)[:, None]}
     if intercept:
-        part = (
-            xp.full_like(T[:, 0], 1 / A.shape[0]) if weights is None else weights / xp.sum(weights)
-        )
+        w = xp.ones_like(T[:, 0]) if weights is None else weights
+        part = w / xp.sum(w)
         known |= {"in_mean": part, "mean": part @ A, "offset": part @ T}
     return known
+
+
+# --- the choice of a penalty ----------------------------------------------------------------------
+
+
+def choose(path: RidgePath, rule: LeaveOneOut) -> Choice:
+    """The candidate with the smallest leave-one-out error."""
+    if rule.candidates is None:
+        alpha, error = path.best()
+        return Choice(alpha, np.array([alpha]), np.array([error]), path.n)
+    unit = (path.scale or 1.0) if rule.relative else 1.0
+    alphas = unit * np.asarray(rule.candidates, dtype=float)
+    errors = path.errors(alphas, rule.importance)
+    best = best_alpha(alphas, errors)
+    return Choice(float(alphas[best]), alphas, errors, path.n)
+
+
+def choose_on_rows(problem: RidgeProblem) -> Choice:
+    """On as many rows as their kernel matrix is quickly decomposed, spread over all."""
+    kept, rows = problem.kept, ROWS_FOR_SEARCH if _is_searched(problem.alpha) else ROWS_FOR_ALPHA
+    rows = min(rows, max(SAMPLE, math.isqrt(current().limit() // MATRICES // 8)))
+    small = problem.some(kept[evenly(len(kept), rows)])
+    K = small.matrix
+    weights = None if small.weights is None else on_device_of(small.weights, K)
+    return choose_on_matrix(K, on_device_of(small.T, K), weights, small)[0]
+
+
+def choose_on_matrix(
+    K: Any, T: Any, weights: Any, problem: RidgeProblem
+) -> tuple[Choice, RidgePath | None]:
+    """(the choice, the path that made it) for the rows of a kernel matrix, all with a weight."""
+    rule = problem.alpha
+    if _is_searched(rule):
+        return search(K, T, weights, rule, problem.intercept), None
+    known = {"share": rule.share, "spread": rule.spread}
+    path = RidgePath.of_matrix(K, T, weights, intercept=problem.intercept, **known)
+    return choose(path, rule), path
+
+
+def is_chosen_before(problem: RidgeProblem) -> bool:
+    """Whether the penalty is chosen on some rows, before the kernel matrix of all is stored.
+
+    A search holds the matrix, a factor, and columns of its inverse.
+    """
+    many = problem.n > ROWS_FOR_SEARCH or matrix_bytes(problem.n, 3) > problem.limit
+    return _is_searched(problem.alpha) and many
+
+
+def _is_searched(rule):
+    return isinstance(rule, LeaveOneOut) and rule.near is not None and rule.candidates is None
+
+
+def search(K: Any, T: Any, weights: Any, rule: LeaveOneOut, intercept: bool) -> Choice:
+    """By exact errors, from factor to factor, beginning at `near`.
+
+    No penalty is tried below the rounding of K, eps times its trace.
+    """
+    xp, n, start = namespace(K), K.shape[0], rule.near or 1.0
+    least = float(xp.finfo(K.dtype).eps) * float(xp.sum(xp.linalg.diagonal(K)))
+    judged = evenly(n, JUDGED_ROWS)
+
+    def part(values: Any, default: Any):
+        return np.full(len(judged), default) if values is None else as_numpy(values)[judged]
+
+    w, spread = part(weights, 1.0), part(rule.spread, 0.0)
+    share = None if rule.share is None else part(rule.share, 1.0)
+    tried: dict[float, np.ndarray] = {}
+
+    def error(x: Any):
+        alpha = max(start * math.exp(x), least)
+        if alpha not in tried:
+            tried[alpha] = np.full(len(judged), math.inf)
+            found = _judged(K, T, weights, alpha, intercept, judged, share)
+            if found is not None and np.isfinite(found.residuals).all():
+                losses = w * (found.residuals**2).sum(axis=1) + spread / found.left**2
+                tried[alpha] = losses / w.mean()
+        return float(tried[alpha].mean())
+
+    best = max(start * math.exp(line_search(error, math.log(4))), least)
+    while not np.isfinite(tried[best]).all():  # singular to rounding: the next that is not
+        best *= STEP
+        error(math.log(best / start))
+        if best not in tried:
+            best = max(tried)
+    alphas = np.array(sorted(tried))
+    errors = np.array([tried[a].mean() for a in alphas])
+    return Choice(best, alphas, errors, n, tried[best])
+
+
+def _judged(K, T, weights, alpha, intercept, rows, share):
+    """LeftOut of some rows for one penalty; None where K + alpha N is singular to rounding."""
+    xp, noise = namespace(K), None if weights is None else 1 / weights
+    copied = is_numpy(K)
+    C = factor_shifted(K + 0 if copied else K, alpha, noise, in_place=copied)
+    if C is None:
+        return None
+    X, inverse = solve_factored(C, T), inverse_diagonal(C, rows)
+    if intercept:
+        u = solve_factored(C, xp.ones_like(T[:, :1]))
+        X = X - u * (xp.sum(X, axis=0) / xp.sum(u))[None, :]
+        inverse = without_mean(inverse, as_numpy(u)[rows, 0], float(xp.sum(u)))
+    own = as_numpy((xp.ones_like(X[:, 0]) if noise is None else noise) * alpha)[rows]
+    return LeftOut.of(own[:, None] * as_numpy(X)[rows], (own * inverse)[:, None], share)

@@ -3,7 +3,7 @@
 Rows that are well inside their class have coefficient zero, and need no place in the kernel matrix.
 So a sample is solved first; its function says which rows of a larger sample may be support vectors,
 and so on until all rows are there (nested samples, each twice as large). libsvm solves
-the small problems roughly, `active_set` the last one exactly. Rows outside that violate
+the small problems roughly, an active set the last one exactly. Rows outside that violate
 their margin join in, until the duality gap over ALL rows is small enough.
 """
 
@@ -30,11 +30,10 @@ from ..engine import (
 )
 from ..kernels import Precomputed
 from ..kernels import points as pts
-from .active_set import BoxDual
-from .auto import Way, offered
+from .auto import Way
+from .box_dual import BoxDual, interior_point
 from .duality import Certificate, Rounding, best_hinge_intercept, hinge_certificate
-from .interior_point import interior_point
-from .solver import OPERATION, PASS, START, VALUE, Cost, TooLarge
+from .solver import Cost, TooLarge
 
 # Rows of the first sample at least, and how much larger each next one is.
 FIRST, STEP = 250, 2
@@ -102,19 +101,17 @@ class MarginProblem:
         """The same problem on some of the rows."""
         if len(rows) == len(self.y):
             return self
-        points, index = self.points, None
         if self.is_stored:  # never copied
-            index = self._at(rows)
-        else:
-            points = self.kernel.layout.subset(points, rows)
-        return replace(
-            self,
-            points=points,
-            index=index,
-            y=self.y[rows],
-            C=self.C[rows],
-            rounding=self.rounding.take(rows),
-        )
+            return self._with(rows, index=self._at(rows))
+        return self._with(rows, points=self.kernel.layout.subset(self.points, rows))
+
+    def _with(self, rows, **known):
+        rounding = self.rounding.take(rows)
+        return replace(self, y=self.y[rows], C=self.C[rows], rounding=rounding, **known)
+
+    def held(self, rows: np.ndarray, K: np.ndarray):
+        """The same problem on some of the rows, whose kernel matrix is K."""
+        return self._with(rows, kernel=Precomputed(), points=K, index=None)
 
     @property
     def limit(self) -> int:
@@ -136,17 +133,6 @@ class MarginProblem:
             return K.astype(np.float64, copy=False)
         K = self.kernel.layout.values(self.kernel, self.points, rows, others)
         return np.ascontiguousarray(as_numpy(K), dtype=np.float64)
-
-    def against_all(self):
-        """A function: rows -> their kernel values with all rows, which are prepared once."""
-        kernel, layout = self.kernel, self.kernel.layout
-        tile = kernel.against(layout.landmarks(kernel, self.points, np.arange(len(self.y))))
-
-        def values(rows: Any):
-            K = tile(layout.in_double(pts.take(self.points, rows)))
-            return np.ascontiguousarray(as_numpy(K), dtype=np.float64)
-
-        return values
 
     def values(self, c, rows: Any = None):
         """sum_j c_j k(x_j, x_i) for these rows i (None: all)."""
@@ -178,14 +164,44 @@ class MarginProblem:
 
     # --- ways to solve ----------------------------------------------------------------------------
 
-    def ways(self, solver: str = "auto", on_map: bool = False) -> list[tuple[Any, Way]]:
-        """Offers of all ways, the cheapest first: landmarks, which are not exact, come last.
+    def ways(self, solver: str = "auto", on_map: bool = False) -> list[Way]:
+        """All ways, the cheapest first: landmarks, which are not exact, come last.
 
         on_map : whether points are coordinates, and the kernel is their inner product
         """
-        named: dict[str, Any] = {"dual": (DualMachine(),), "landmarks": (OnLandmarks(),)}
-        both = (DualMachine(), Coordinates() if on_map else OnLandmarks())
-        return offered(self, named.get(solver, both))
+        known = {"dual": self._by_dual, "coordinates": self._by_coordinates}
+        known["landmarks"] = self._by_landmarks
+        names = [solver] if solver in known else ["dual", "coordinates" if on_map else "landmarks"]
+        return sorted((known[name]() for name in names), key=lambda way: way.place)
+
+    def _by_dual(self):
+        """On kernel values of the rows near the margin."""
+        n, support = len(self.y), _predicted_support(self)
+        m = min(n, LAST_SET * support)
+        # Kernel values, passes of libsvm over them, a factor of those that are free, all rows.
+        counts = {"passes": 4 * m**2, "operations": (support / 2) ** 3}
+        values, needed = m**2 / 2 + 3 * n * support, int(matrix_bytes(int(m), COPIES))
+        refusal = None
+        if matrix_bytes(n, COPIES) > self.limit:
+            what = "kernel values of the rows near the margin"
+            refusal = TooLarge.beyond(what, needed, self.limit)
+        return Way.with_cost("dual", Cost.of(needed, starts=1, values=values, **counts), refusal)
+
+    def _by_coordinates(self):
+        """By the interior-point method, where points are coordinates."""
+        n, r = self.points.shape
+        operations = USUAL_STEPS * (n * r**2 + r**3 / 3)
+        cost = Cost.of(coordinates_bytes(n, r, 2), starts=1, operations=operations)
+        return Way.with_cost("coordinates", cost)
+
+    def _by_landmarks(self):
+        """On the coordinates of landmarks, which the estimator makes: certified, not exact."""
+        n = len(self.y)
+        r = self.most_landmarks(n, self.limit)
+        operations = (USUAL_STEPS + 3) * n * r**2
+        refusal = "the kernel matrix is there: all of it is used" if self.is_stored else None
+        cost = Cost.of(coordinates_bytes(n, r, 4), starts=1, values=n * r, operations=operations)
+        return Way.with_cost("landmarks", cost, refusal)
 
     def solve(
         self,
@@ -204,11 +220,29 @@ class MarginProblem:
         if not on_map:
             with one_blas_thread():  # many small products; tiles have threads of their own
                 return _WorkingSet(self, tol).solve(start, optional)
-        first, second = (solver for solver, _ in self.ways(on_map=True))
+        known = {"dual": self.solve, "coordinates": self.solve_on_coordinates}
+        first, second = (known[way.name] for way in self.ways(on_map=True))
         try:
-            return first.solve(self, tol)
+            return first(tol)
         except MemoryLimitError:
-            return second.solve(self, tol)
+            return second(tol)
+
+    def solve_on_coordinates(self, tol: float = 1e-3) -> "MarginSolution":
+        """The same where the points are coordinates and the kernel is their inner product: by an
+        interior-point method, without a matrix of rows by rows."""
+        y, C, aim = self.y, self.C, self.rounding.aim(tol, 0.0)
+        found: Any = None
+        for _ in range(3):
+            c, steps = interior_point(self.points, y, C, aim)
+            values = self.values(c)
+            b, size = best_hinge_intercept(y, C, values), self.rounding.size_of(c)
+            certificate = hinge_certificate(y, C, c, b, values, self.rounding, size)
+            if found is None or certificate.gap < found.certificate.gap:
+                found = MarginSolution(c, b, values, certificate, steps)
+            if found.certificate.gap <= self.rounding.aim(tol, certificate.norm):
+                break
+            aim *= 0.01
+        return found
 
     @staticmethod
     def most_landmarks(n: int, limit: int) -> int:
@@ -225,81 +259,6 @@ class MarginSolution:
     values: np.ndarray
     certificate: Certificate
     n_iter: int
-    solver: str
-
-
-def solve_on_coordinates(problem: MarginProblem, tol: float = 1e-3) -> MarginSolution:
-    """The same where the points are coordinates and the kernel is their inner product: by an
-    interior-point method, without a matrix of rows by rows."""
-    p, aim = problem, problem.rounding.aim(tol, 0.0)
-    found: Any = None
-    for _ in range(3):
-        c, steps = interior_point(p.points, p.y, p.C, aim)
-        values = p.values(c)
-        b = best_hinge_intercept(p.y, p.C, values)
-        size = float(np.linalg.norm(c * p.rounding.lengths))
-        certificate = hinge_certificate(p.y, p.C, c, b, values, p.rounding, size)
-        if found is None or certificate.gap < found.certificate.gap:
-            found = MarginSolution(c, b, values, certificate, steps, "coordinates")
-        if found.certificate.gap <= p.rounding.aim(tol, certificate.norm):
-            break
-        aim *= 0.01
-    return found
-
-
-class DualMachine:
-    """On kernel values of the rows near the margin."""
-
-    name = "dual"
-
-    def refusal(self, problem: MarginProblem, asked: bool = True) -> str | None:
-        limit = problem.limit
-        if matrix_bytes(len(problem.y), COPIES) <= limit:
-            return None
-        what = "kernel values of the rows near the margin"
-        return TooLarge.beyond(what, self.cost(problem).bytes, limit)
-
-    def cost(self, problem: MarginProblem) -> Cost:
-        n, support = len(problem.y), _predicted_support(problem)
-        m = min(n, LAST_SET * support)
-        # Kernel values, passes of libsvm over them, a factor of those that are free, all rows.
-        seconds = START + m**2 * (VALUE / 2 + 4 * PASS) + (support / 2) ** 3 * OPERATION
-        return Cost(seconds + 3 * n * support * VALUE, int(matrix_bytes(int(m), COPIES)))
-
-    def solve(self, problem: MarginProblem, tol: float) -> MarginSolution:
-        return problem.solve(tol)
-
-
-class Coordinates:
-    """By the interior-point method, where points are coordinates."""
-
-    name = "coordinates"
-
-    def refusal(self, problem: MarginProblem, asked: bool = True) -> str | None:
-        return None
-
-    def cost(self, problem: MarginProblem) -> Cost:
-        n, r = problem.points.shape
-        seconds = USUAL_STEPS * (n * r**2 + r**3 / 3) * OPERATION
-        return Cost(START + seconds, coordinates_bytes(n, r, 2))
-
-    def solve(self, problem: MarginProblem, tol: float) -> MarginSolution:
-        return solve_on_coordinates(problem, tol)
-
-
-class OnLandmarks:
-    """On the coordinates of landmarks, which the estimator makes: certified, not exact."""
-
-    name = "landmarks"
-
-    def refusal(self, problem: MarginProblem, asked: bool = True) -> str | None:
-        return "the kernel matrix is there: all of it is used" if problem.is_stored else None
-
-    def cost(self, problem: MarginProblem) -> Cost:
-        n = len(problem.y)
-        r = problem.most_landmarks(n, problem.limit)
-        seconds = n * r * VALUE + (USUAL_STEPS + 3) * n * r**2 * OPERATION
-        return Cost(START + seconds, coordinates_bytes(n, r, 4))
 
 
 def _predicted_support(problem: MarginProblem) -> float:
@@ -315,11 +274,17 @@ def _predicted_support(problem: MarginProblem) -> float:
 
 
 class KnownRows:
-    """Kernel values of some rows with all rows, evaluated when they join in."""
+    """Kernel values of some rows with all rows, which are prepared once, as rows join in."""
 
     def __init__(self, problem, rows):
-        self._evaluate = problem.against_all()
-        self.rows, self._blocks = rows, [self._evaluate(rows)]
+        kernel, every = problem.kernel, np.arange(len(problem.y))
+        self.tile = kernel.against(kernel.layout.landmarks(kernel, problem.points, every))
+        self.problem, self.rows = problem, rows
+        self._blocks = [self._evaluate(rows)]
+
+    def _evaluate(self, rows):
+        K = self.tile(self.problem.kernel.layout.in_double(pts.take(self.problem.points, rows)))
+        return np.ascontiguousarray(as_numpy(K), dtype=np.float64)
 
     def join(self, margins: np.ndarray, below: float, most: int) -> None:
         """Rows with margins below this that are not known yet, the worst of them."""
@@ -345,10 +310,8 @@ class KnownRows:
 
 class _WorkingSet:
     def __init__(self, problem, tol):
-        self.problem, self.tol = problem, tol
-        self.n = len(problem.y)
-        self.rounding = problem.rounding
-        self.limit = problem.limit
+        self.problem, self.tol, self.n = problem, tol, len(problem.y)
+        self.rounding, self.limit = problem.rounding, problem.limit
         self.c, self.b, self.n_iter = np.zeros(self.n), 0.0, 0
         self.counts: list[tuple[int, int]] = []  # sizes of samples, and their support vectors
         self.stuck = False
@@ -406,9 +369,17 @@ class _WorkingSet:
             if must_fit and STEP * before >= JUDGED and size:
                 must_fit = False
                 self._check_room(LAST_SET * self.predicted_support())
-            if size:
-                rows = self._sampled(self.order[:size], size / before)
-        return rows
+            if not size:
+                return rows
+            # Rows of the next sample that may become support vectors.
+            some, least = self.order[:size], LEAST_SAMPLED
+            if size < self.n:
+                values = self._about(some)
+            else:  # from here on only changes are added
+                self._evaluate()
+                values, self.last_b, least = self.values[some], self.b, LEAST_NEAR
+            margins = self.problem.y[some] * (values + self.b)
+            rows = self._near(some, margins, size / before, least)
 
     def predicted_support(self):
         """Support vectors of all rows, from the last sample and one of a third of it or less."""
@@ -416,16 +387,6 @@ class _WorkingSet:
         smaller, fewer = next((x for x in self.counts[::-1] if 3 * x[0] <= size), (1, 1))
         growth = np.clip(np.log(count / fewer) / np.log(size / smaller), 0.3, 1.0)
         return float(min(self.n, count * (self.n / size) ** growth))
-
-    def _sampled(self, some, growth):
-        """Rows of the next sample that may become support vectors."""
-        if len(some) == self.n:  # from here on only changes are added
-            self._evaluate()
-            values, self.last_b = self.values[some], self.b
-        else:
-            values = self._about(some)
-        least = LEAST_NEAR if len(some) == self.n else LEAST_SAMPLED
-        return self._near(some, self.problem.y[some] * (values + self.b), growth, least)
 
     def _with_next(self, rows):
         """These rows, and those of the next ones that violate their margin now: far less than a
@@ -465,26 +426,19 @@ class _WorkingSet:
             )
 
     def _libsvm(self, rows, K, tol):
-        self._hold(rows, K)
+        self.held, self.held_rows = self.problem.held(rows, K), rows
         self.c = np.zeros(self.n)
         self.c[rows], self.b = self._by_libsvm(self.held, tol)
 
     def _by_libsvm(self, part, tol):
         """(coefficients, intercept) of a problem whose kernel matrix is there."""
-        m = len(part.y)
-        most = STEPS + STEPS_PER_ROW * m
-        found = sklearn_compat.libsvm(part.points, part.y, part.C, tol, most)
-        support, coefficients, b, steps = found
-        self.n_iter += steps
-        c = np.zeros(m)
+        c = np.zeros(len(part.y))
+        most = STEPS + STEPS_PER_ROW * len(c)
+        given = (part.points, part.y, part.C, tol, most)
+        support, coefficients, b, steps = sklearn_compat.libsvm(*given)
         c[support] = coefficients
+        self.n_iter += steps
         return c, b
-
-    def _hold(self, rows, K):
-        p = self.problem
-        known = {"y": p.y[rows], "C": p.C[rows], "rounding": p.rounding.take(rows)}
-        self.held = replace(p, kernel=Precomputed(), points=K, index=None, **known)
-        self.held_rows = rows
 
     def _of_few(self):
         """From a sample: rows within the margin join in, with their kernel values. libsvm is quick
@@ -509,7 +463,7 @@ class _WorkingSet:
             given = (p.y, p.C, self.c, self.b, self.values, self.rounding, self.size)
             found = hinge_certificate(*given, error=self.errors)
             if best is None or found.gap < best.certificate.gap:
-                best = MarginSolution(self.c, self.b, self.values, found, self.n_iter, "dual")
+                best = MarginSolution(self.c, self.b, self.values, found, self.n_iter)
             elif self.stuck:
                 break
             if found.gap <= self.rounding.aim(self.tol, found.norm):
@@ -556,17 +510,17 @@ class _WorkingSet:
         rest = np.flatnonzero(~self.exact)
         rough = p.rough_values(c, rest, 4 * MANY_VALUES) if self.few is None else None
         self.values, self.known = self.values.copy(), self.c
-        self.size += self._size_of(c)
+        self.size += self.rounding.size_of(c)
         if rough is None:
             self.values += (self.few or p).values(c)
             self.exact |= anew
-            self.errors += self.rounding.of_sums(self._size_of(c))
+            self.errors += self.rounding.of_sums(self.rounding.size_of(c))
             return
         self.values[rest] += rough[0]
         self.errors[rest] += rough[1]
         at_hand = anew and len(held)
         self.values[exact] += self.held.values(c[exact]) if at_hand else p.values(c, exact)
-        self.errors[exact] += self.rounding.take(exact).of_sums(self._size_of(c))
+        self.errors[exact] += self.rounding.take(exact).of_sums(self.rounding.size_of(c))
 
     def _make_exact(self, rows):
         self.values[rows], self.exact[rows] = self.problem.values(self.c, rows), True
@@ -603,25 +557,21 @@ class _WorkingSet:
         """(the problem of some rows, these rows as it has them). Steps evaluate most kernel values
         of few rows: they are held, those that libsvm has seen among them."""
         before = self.held_rows
+        new, p = np.setdiff1d(rows, before, assume_unique=True), self.problem
         if np.array_equal(rows, before):
             return self.held, rows
         if self.few is not None:
-            self._hold(rows, self.few.matrix())
-            return self.held, rows
-        new = np.setdiff1d(rows, before, assume_unique=True)
-        if len(rows) > HELD or self.problem.is_stored:
-            self.held = self.problem.part(rows)
+            self.held = p.held(rows, self.few.matrix())
+        elif len(rows) > HELD or p.is_stored:
+            self.held = p.part(rows)
         elif len(new) + len(before) == len(rows):
             rows = np.append(before, new)
             K, m = np.empty((len(rows), len(rows))), len(before)
             K[:m, :m] = self.held.points
-            K[m:] = self.problem.matrix(new, rows)
+            K[m:] = p.matrix(new, rows)
             K[:m, m:] = K[m:, :m].T
-            self._hold(rows, K)
+            self.held = p.held(rows, K)
         else:
-            self._hold(rows, self.problem.matrix(rows))
+            self.held = p.held(rows, p.matrix(rows))
         self.held_rows = rows
         return self.held, rows
-
-    def _size_of(self, c):
-        return float(np.linalg.norm(c * self.rounding.lengths))

@@ -1,56 +1,79 @@
-"""The equations: A = D K D + alpha I, its products, and what rounding does to them."""
+"""The equations A = D K D + alpha I: products, preconditioner, and what rounding does to them.
+
+P = F F' + alpha I preconditions, and it certifies (MATH.md section 8). F holds the coordinates of
+the points in a map with few landmarks. Pivoted Cholesky leaves K - F F' positive semi-definite, so
+P <= K + alpha I, and for the residual s of any approximate solution
+
+    |f - f*|^2 <= s' (K + alpha I)^-1 s <= s' P^-1 s = min over w of |s - F w|^2 / alpha + |w|^2.
+
+The last form is what the code evaluates: whatever w rounding gives, it is an upper bound.
+"""
 
 from typing import Any
 
 import numpy as np
 
 from ..engine import (
+    MapBytes,
     MatrixProduct,
     as_numpy,
     coordinates_bytes,
     current,
+    eps_of,
     evenly,
+    gram,
+    is_cpu,
     itemsize,
     largest_power,
+    matrix_bytes,
     namespace,
     on_device_of,
 )
 from ..kernels import Kernel
 from ..kernels import points as pts
-from .preconditioner import Preconditioner, chosen_rank
+from ..rows import HeldRows, gather
+from ..space import factorize
+from .regularized import by_penalty, factor_shifted, solve_factored
 
 # Vectors of length n that the iterations hold, for every target.
 VECTORS = 12
-# Quick products help as long as their error is well below alpha.
-WORTH = 0.5
-# Points on which it is measured.
-SAMPLE = 128
+# Quick products help as long as their error is well below alpha, measured on so many points.
+WORTH, SAMPLE = 0.5, 128
 EPS = float(np.finfo(np.float64).eps)
+# Where computing F costs about as much as a few products with K: rank = this times sqrt(n).
+RANK_PER_ROOT = {"cpu": 10.0, "device": 4.0}
+LEAST_RANK = 100
+# Directions of K far below alpha need no landmark.
+SHARE_OF_ALPHA = 0.1
+# Below this residual the factorization stops by itself.
+NOISE = 1e-13
 
 
 class System:
-    """A = D K D + alpha I with its products, its preconditioner, and what rounding does to it."""
+    """A = D K D + alpha I with its products, its preconditioner, and what rounding does to it.
 
-    def __init__(self, kernel, X, points, T, alphas, weights, preconditioning, workers=None):
+    kernel, X, points : bound kernel and its points, in double precision and as they are
+    choice : Preconditioning
+    workers : where the rows of F are, and products are computed; or None
+    """
+
+    def __init__(self, kernel, X, points, T, alphas, weights, choice, workers=None):
         n, limit = X.shape[0], current().limit(X)
         if workers is not None:
             workers.give(kernel, X)
-        self.alphas = alphas
+        self.alphas, self.is_proven = alphas, kernel.is_proven
         self.single = itemsize(points) == 4
         self.T = on_device_of(T, X, dtype=float) + 0.0
         self.roots = None if weights is None else on_device_of(np.sqrt(weights), X, dtype=float)
-        if self.roots is not None:
-            self.T = self.T * self.roots[:, None]
         lengths = on_device_of(kernel.layout.lengths(kernel, X), X, dtype=float)
-        lengths = lengths if self.roots is None else lengths * self.roots
+        if self.roots is not None:
+            self.T, lengths = self.T * self.roots[:, None], lengths * self.roots
         self.rounding = ResidualRounding(kernel, X, lengths)
         vectors = vectors_of(kernel, X, T.shape[1])
-        rank = chosen_rank(n, max(1, limit - vectors), X, preconditioning.rank, workers)
-        self.preconditioner = Preconditioner(
-            kernel, X, alphas, self.roots, self.rounding.length, rank, preconditioning, workers
-        )
-        room = limit - 2 * self.preconditioner.F.bytes - vectors
-        self.exact, self.quick = preconditioning.product, None
+        rank = chosen_rank(n, max(1, limit - vectors), X, choice.rank, workers)
+        self._make_preconditioner(kernel, X, rank, choice, workers)
+        room = limit - 2 * self.F.bytes - vectors
+        self.exact, self.quick = choice.product, None
         if self.exact is None:
             here = workers is None
             self.exact = MatrixProduct.of(kernel, X, room) if here else workers.exact_product()
@@ -62,7 +85,32 @@ class System:
                 self.quick = MatrixProduct.quick(kernel, points, room)
             else:
                 self.quick = workers.quick_product(kernel, points)
-        self.is_proven = kernel.is_proven
+
+    def _make_preconditioner(self, kernel, X, rank, choice, workers):
+        """Landmarks, from a sample of the points where workers hold F; they leave little beside
+        alpha, where no tolerance is asked for."""
+        smallest, length = float(np.min(self.alphas)), self.rounding.length
+        tol, fit, rng = choice.landmark_tol, choice.landmarks, current().rng()
+        if tol is None:
+            enough = SHARE_OF_ALPHA * smallest / length**2 if length > 0 else 1.0
+            tol = min(0.5, enough) if enough > NOISE else None
+        if fit is None:
+            some = X if workers is None else HeldRows(X).sample(gather.SAMPLE, rng).points
+            how = {"pivots": choice.pivots, "rng": rng, "memory_limit": current().limit(X)}
+            fit = factorize(kernel, some, tol=tol, max_rank=rank, **how)
+        if workers is None:
+            self.F: Any = HeldCoordinates(fit.F, self.roots)
+        else:
+            self.F = workers.coordinates(fit.factor, self.roots)
+        self.rank, self.factors = fit.factor.rank, {}
+        # With F + E instead of F, P <= (1 + |E| / sqrt(alpha))^2 (K + alpha I): Young's inequality.
+        self.kappa = 1.0 + length * fit.misplaced / smallest**0.5
+        if self.rank:
+            second = self.F.gram()
+            # F'F is semi-definite to rounding: alpha, or that rounding, makes it definite.
+            noise = float(namespace(second).linalg.trace(second)) * eps_of(second)
+            for alpha in map(float, np.unique(self.alphas)):
+                self.factors[alpha] = factor_shifted(second, max(alpha, noise))
 
     def times(self, product: Any, V: Any):
         """A V."""
@@ -70,24 +118,78 @@ class System:
         image = product(V) if D is None else product(V * D) * D
         return image + V * on_device_of(self.alphas, V)[None, :]
 
+    def precondition(self, S: Any):
+        """P^-1 S and, for every column s, an upper bound of sqrt(s' A^-1 s)."""
+        xp = namespace(S)
+
+        def inverse(alpha: float, s: Any):
+            rest, squares = s, xp.zeros_like(s[0, :])
+            if self.rank:
+                w = solve_factored(self.factors[alpha], self.F.project(s))
+                rest, squares = s - self.F.lift(w), xp.sum(w * w, axis=0)
+            return rest / alpha, xp.sum(rest * rest, axis=0) / alpha + squares
+
+        Z, squares = by_penalty(self.alphas, S, inverse)
+        return Z, self.kappa * np.sqrt(as_numpy(squares))
+
     def certify(self, residual: Any, b: Any):
         """Bounds of |f - f*| for an exact residual, rounding included.
 
         (K + alpha I)^-1 makes at most 1/alpha of the squares of errors of the residual. The last
         term is the rounding of a prediction.
         """
-        _, squares = self.preconditioner(residual)
+        _, bounds = self.precondition(residual)
         error = self.rounding.of_residual(b, self.T, self.alphas) / np.sqrt(self.alphas)
-        return self.preconditioner.kappa * np.sqrt(squares) + error + self.rounding.of_value(b)
+        return bounds + error + self.rounding.of_value(b)
 
     def rounding_of_form(self, p: Any):
         """Rounding error of p'A p, as a rule."""
         rounding = self.rounding
-        of_kernel = rounding.eta * norms(p * rounding.lengths[:, None]) ** 2
-        return of_kernel + EPS * self.alphas * norms(p) ** 2
+        of_kernel = rounding.eta * column_norms(p * rounding.lengths[:, None]) ** 2
+        return of_kernel + EPS * self.alphas * column_norms(p) ** 2
 
-    def function_norms(self, b: Any, residual: Any):
-        return function_norms(b, self.T, residual, self.alphas)
+
+def chosen_rank(n: int, limit: int, X: Any, rank: int | None = None, workers: Any = None):
+    """The rank asked for, or one that pays: more would cost more than it saves. Memory permitting,
+    since with fewer landmarks the iterations take longer and end at the same solution.
+
+    Bytes for landmarks: half of the limit, or what a stored kernel matrix leaves of it. All of it
+    where the matrix would leave too little: products are then made of tiles.
+    """
+    limit = int(MapBytes.LANDMARK_SHARE * limit)
+    beside = min(limit // 2, limit - matrix_bytes(n, size=4))
+    has_room = rank is None and beside > 0 and MapBytes.partial_rank(n, beside) >= LEAST_RANK
+    fits = MapBytes.partial_rank(n, beside if has_room else limit)
+    if workers is not None:  # a sample of the rows here, all rows there
+        share = 1 if rank is not None else 2
+        here = MapBytes.partial_rank(min(n, gather.SAMPLE), limit // share)
+        fits = min(here, MapBytes.partial_rank(n, workers.room(limit) // share, copies=1))
+    if rank is not None:
+        return min(int(rank), n, fits)
+    wanted = max(LEAST_RANK, RANK_PER_ROOT["cpu" if is_cpu(X) else "device"] * n**0.5)
+    return max(1, min(n, int(wanted), fits))
+
+
+class HeldCoordinates:
+    """F in memory: F'F, F'S and F w, as workers of a cluster have them."""
+
+    def __init__(self, F, roots=None):
+        xp = namespace(F)
+        F = xp.astype(F, xp.float64, copy=False)  # of a Gram matrix in single precision
+        self.F = F if roots is None else F * roots[:, None]
+        self.bytes = coordinates_bytes(F.shape[0], F.shape[1], size=itemsize(self.F))
+
+    def gram(self):
+        return gram(self.F)
+
+    def project(self, S: Any):
+        return self.F.T @ S
+
+    def lift(self, w: Any):
+        return self.F @ w
+
+
+# --- rounding and sizes ---------------------------------------------------------------------------
 
 
 class ResidualRounding:
@@ -99,15 +201,16 @@ class ResidualRounding:
 
     def __init__(self, kernel, X, lengths, eps=EPS):
         self.lengths, self.eps = lengths, eps
-        self.length = float(norms(lengths[:, None])[0])
+        self.length = float(column_norms(lengths[:, None])[0])
         self.eta = eps * (float(kernel.rounding(kernel.landmarks(X))) + np.log2(X.shape[0] + 1))
 
     def of_value(self, b: Any) -> np.ndarray:
         """The error of a prediction, in units of sqrt(k(z, z))."""
-        return self.eta * norms(b * self.lengths[:, None])
+        return self.eta * column_norms(b * self.lengths[:, None])
 
     def of_residual(self, b: Any, T: Any, alphas: np.ndarray) -> np.ndarray:
-        return self.length * self.of_value(b) + self.eps * (norms(T) + alphas * norms(b))
+        of_sums = column_norms(T) + alphas * column_norms(b)
+        return self.length * self.of_value(b) + self.eps * of_sums
 
 
 def function_norms(b: Any, T: Any, residual: Any, alphas: np.ndarray) -> np.ndarray:
@@ -150,7 +253,7 @@ def scattered(W: Any, rows: np.ndarray, n: int) -> Any:
     return on_device_of(full, W)
 
 
-def norms(V: Any):
+def column_norms(V: Any):
     """Euclidean norms of the columns, on the host: scaled first, so that no square overflows."""
     xp = namespace(V)
     sizes = largest_power(V, axis=0)

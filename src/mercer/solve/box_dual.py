@@ -1,4 +1,4 @@
-"""The dual of a support vector machine, solved exactly from a good start.
+"""The dual of a support vector machine, solved exactly from a good start, or on coordinates.
 
 In signed coefficients c_i = y_i a_i the dual is: maximise y'c - c'Kc / 2 subject to sum(c) = 0 and
 c_i between 0 and y_i C_i. On the set F of free coefficients the maximum is the linear system
@@ -6,6 +6,10 @@ K_FF c_F + b = y_F - (the rest): Newton's step reaches it, unless a coefficient 
 the way and leaves F. The inverse of K_FF is kept, and changed where F changes, so that a step
 costs no factorisation. Every step ascends; the set that libsvm leaves needs few of them. Kernel
 values are evaluated as they are needed: of F, and of what a step changed.
+
+`interior_point` solves it for K = Phi Phi' with r columns far below the number of rows that may be
+support vectors: no matrix of rows by rows is needed, noise does not slow it down, and a step costs
+n r^2. Mehrotra's predictor and corrector; K + diagonal is inverted through r x r matrices.
 """
 
 from dataclasses import dataclass
@@ -14,7 +18,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ..engine import cholesky
+from ..engine import as_numpy, cholesky, device, gram, namespace, on_device_of, tiles
+from .regularized import solve_factored
 
 # Added to K_FF, relative to its diagonal: identical rows make it singular.
 JITTER = 1e-12
@@ -28,6 +33,14 @@ MOST_ROUNDS = 150
 # The objective rises by more than this share of it, or has not risen; so often in turn is the end.
 STALLED = 1e-15
 MOST_STILL = 4
+# Of the interior-point method: steps.
+MOST_STEPS = 80
+# How far a step goes towards the boundary.
+SHARE = 0.995
+# Times the best state so far: steps have stopped to help.
+WORSE = 1e3
+# A coefficient nearer to its bound than this share of C, pressed against it, is at the bound.
+AT_BOUND = 1e-5
 
 
 @dataclass
@@ -43,13 +56,11 @@ class Free:
         if not len(rows):  # LAPACK complains of nothing
             return cls(rows, np.zeros((0, 0)))
         A = problem.matrix(rows)
-        A.flat[:: len(rows) + 1] *= 1 + JITTER * max(len(rows), 1)
-        C = cholesky(A)
-        if C is None:
+        A.flat[:: len(rows) + 1] *= 1 + JITTER * len(rows)
+        if (C := cholesky(A)) is None:
             A.flat[:: len(rows) + 1] *= 1 + 1e-8
-            C = cholesky(A)
-        if C is None:
-            return None
+            if (C := cholesky(A)) is None:
+                return None
         half, _ = scipy.linalg.lapack.dpotri(C, lower=1)  # zeros above the diagonal
         half.flat[:: len(rows) + 1] /= 2
         return cls(rows, half + half.T)
@@ -170,7 +181,7 @@ def _to_the_bounds(left, H, c, low, high, others):
             left = whole * left[kept]
             c[kept], shift = _to_the_bounds(left, H, c[kept], low[kept], high[kept], others)
             return c, b + shift
-        step, shift = _direction(H, v, u, stopped, others + float(c.sum()))
+        step, shift = _to_bound(H, v, u, stopped, others + float(c.sum()))
         blocked = ((c <= low) & (step < 0)) | ((c >= high) & (step > 0))
         blocked[stopped] = False
         if blocked.any():
@@ -194,7 +205,7 @@ def _to_the_bounds(left, H, c, low, high, others):
     return c, b
 
 
-def _direction(H, v, u, stopped, total):
+def _to_bound(H, v, u, stopped, total):
     """(dc, db): K_FF dc + db = residual on all that are not stopped, sum(dc) = -total."""
     k = len(stopped)
     A = np.empty((k + 1, k + 1))
@@ -234,3 +245,94 @@ def balanced(c: np.ndarray, low: np.ndarray, high: np.ndarray):
         if abs(float(c.sum())) <= 1e-12 * float(np.abs(c).sum()):
             break
     return c
+
+
+# --- on coordinates -------------------------------------------------------------------------------
+
+
+def interior_point(Phi: Any, y: np.ndarray, C: np.ndarray, aim: float) -> tuple[np.ndarray, int]:
+    """(signed coefficients, steps): a feasible dual point with a gap of about `aim` or less."""
+    xp = namespace(Phi)
+    y, C = on_device_of(y, Phi), on_device_of(C, Phi)
+    zero = xp.zeros_like(y)
+    low, high = xp.where(y > 0, zero, -C), xp.where(y > 0, C, zero)
+    c, b = (low + high) / 2, 0.0
+    # Distances to both bounds, kept apart from c: near a bound a difference would be all rounding.
+    u, v = C / 2, C / 2
+    slope = Phi @ (Phi.T @ c) - y
+    z = xp.where(slope > 0, slope, zero)  # z - s = slope, both well away from zero
+    floor = 1.0 + float(xp.mean(xp.abs(slope)))
+    z, s = z + floor, z - slope + floor
+    best: Any = None
+    for steps in range(1, MOST_STEPS + 1):  # noqa: B007  returned
+        f = Phi @ (Phi.T @ c)
+        dual, total = f - y + b - z + s, float(xp.sum(c))
+        mean = float(xp.sum(u * z) + xp.sum(v * s)) / (2 * y.shape[0])
+        residual = float(xp.sum(C * xp.abs(dual)))
+        left = 2 * y.shape[0] * mean + residual + abs(total)
+        if best is None or left < best[0]:
+            best = (left, c, u, v, z, s)
+        # Near the end rounding undoes what steps gain.
+        if left <= 0.1 * aim or not left < WORSE * best[0]:
+            break
+        inverse = _inverse(Phi, 1 / (z / u + s / v))
+        ones = inverse(xp.ones_like(y))
+        if not float(xp.sum(ones)) > 0:  # to rounding, a constant is in the space: b is anything
+            break
+        now = (u, v, z, s, dual, total)
+        dc, db, dz, ds = _direction(inverse, ones, now, 0.0, 0.0, 0.0)
+        t = _room(xp, (u, dc), (v, -dc), (z, dz), (s, ds))
+        after = float(xp.sum((u + t * dc) * (z + t * dz)) + xp.sum((v - t * dc) * (s + t * ds)))
+        toward = mean * min(1.0, after / (2 * y.shape[0]) / mean) ** 3
+        dc, db, dz, ds = _direction(inverse, ones, now, toward, dc * dz, -dc * ds)
+        # One for all: c is in `dual` too.
+        t = SHARE * _room(xp, (u, dc), (v, -dc), (z, dz), (s, ds))
+        if not t > 1e-10:
+            break
+        c, b, z, s = c + t * dc, b + t * db, z + t * dz, s + t * ds
+        u, v = u + t * dc, v - t * dc
+    _, c, u, v, z, s = best
+    at_low, at_high = (z > s) & (u < AT_BOUND * C), (s > z) & (v < AT_BOUND * C)
+    c = xp.where(at_low, low, xp.where(at_high, high, c))
+    host = [as_numpy(x) for x in (c, low, high)]
+    return balanced(*host), steps
+
+
+def _direction(inverse, ones, now, toward, second_u, second_v):
+    """Newton's step to u z = v s = toward; with the second-order terms of a step before."""
+    u, v, z, s, dual, total = now
+    xp = namespace(u)
+    right_u, right_v = toward - u * z - second_u, toward - v * s - second_v
+    first = inverse(right_u / u - right_v / v - dual)
+    db = (float(xp.sum(first)) + total) / float(xp.sum(ones))
+    dc = first - db * ones
+    return dc, db, (right_u - z * dc) / u, (right_v + s * dc) / v
+
+
+def _inverse(Phi, T):
+    """v -> (Phi Phi' + diag(1 / T))^-1 v."""
+    C = low_rank_factor(Phi, T)
+    return lambda v: T * (v - Phi @ solve_factored(C, Phi.T @ (T * v)))
+
+
+def low_rank_factor(Phi: np.ndarray, T: np.ndarray):
+    """The Cholesky factor of I + Phi' diag(T) Phi, by which diag(1 / T) + Phi Phi' is inverted."""
+    xp, root = namespace(Phi), namespace(Phi).sqrt(T)[:, None]
+    # A panel at a time: Phi may be half of the memory that is allowed.
+    A = sum(gram(Phi[part, :] * root[part, :]) for part in tiles.panel_slices(Phi, Phi.shape[1]))
+    eye = xp.eye(A.shape[0], dtype=A.dtype, device=device(A))
+    C = cholesky(A + eye)
+    if C is None:  # rounding, with weights of many magnitudes
+        C = cholesky(A + (1 + 1e-12 * float(xp.linalg.trace(A))) * eye)
+    return C
+
+
+def _room(xp, *pairs):
+    """The longest step, 1 / SHARE at most, that keeps every value positive."""
+    longest = 1.0 / SHARE
+    for value, change in pairs:
+        shrinks = change < 0
+        ratio = xp.where(shrinks, -value / xp.where(shrinks, change, -xp.ones_like(change)), value)
+        ratio = xp.where(shrinks, ratio, longest * xp.ones_like(ratio))
+        longest = min(longest, float(xp.min(ratio)))
+    return longest

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import RBF, Matern
-from mercer.solve.toeplitz import NormalEquations, solve_normal
+from mercer.solve.fourier_map import FourierEquations
 from mercer.space.fourier_grid import Extent, fourier_space
 
 # A kernel, dimensions, and an accuracy that needs at most 915 frequencies.
@@ -21,7 +21,12 @@ def problem(request):
     space = fourier_space(kernel, Extent.of(X), tol=tol)
     sums = space.sums(X, T)
     A, B = space.pairs(sums.generator), sums.cross_of(space)
-    return NormalEquations(space, sums.generator), A, B
+    return FourierEquations(space, sums.generator), A, B
+
+
+def iterated(equations, B, alphas, tol, max_iter):
+    equations.max_iter = max_iter
+    return equations.iterate(B, alphas, tol)
 
 
 def test_products(problem):
@@ -35,7 +40,7 @@ def test_products(problem):
 @pytest.fixture(params=[1, 9], ids=["diagonal", "nine written out"])
 def written_out(request, monkeypatch, problem):
     """How many coordinates the preconditioner holds in full."""
-    monkeypatch.setattr("mercer.solve.toeplitz.WRITTEN_OUT", request.param)
+    monkeypatch.setattr("mercer.solve.fourier_map.WRITTEN_OUT", request.param)
     vars(problem[0]).pop("heaviest", None)
     yield request.param
     vars(problem[0]).pop("heaviest", None)
@@ -48,13 +53,13 @@ def test_solutions_are_within_their_bound(problem, alphas, written_out):
         [np.linalg.solve(A + a * np.eye(len(A)), b) for a, b in zip(alphas, B.T)]
     )
     for tol in (1e-1, 1e-6):
-        found = solve_normal(equations, B, alphas, tol=tol, max_iter=3000)
+        found = iterated(equations, B, alphas, tol, 3000)
         assert found.converged
         error = np.linalg.norm(found.coef - exact, axis=0)
         size = np.linalg.norm(exact, axis=0)
         assert np.all(error <= found.error_norms * (1 + 1e-6) + 1e-9 * size)
         assert np.all(found.error_norms <= 1.2 * tol * size)
-    short = solve_normal(equations, B, alphas, tol=1e-12, max_iter=2)
+    short = iterated(equations, B, alphas, 1e-12, 2)
     assert not short.converged
     assert short.n_iter == 2
     assert np.all(np.linalg.norm(short.coef - exact, axis=0) <= short.error_norms)
@@ -62,7 +67,7 @@ def test_solutions_are_within_their_bound(problem, alphas, written_out):
 
 def test_nothing_to_solve(problem):
     equations, _, B = problem
-    found = solve_normal(equations, 0 * B, (1.0, 1.0), tol=1e-6, max_iter=10)
+    found = iterated(equations, 0 * B, (1.0, 1.0), 1e-6, 10)
     assert found.converged
     assert_allclose(found.coef, 0.0)
 
@@ -73,7 +78,7 @@ def test_the_heaviest_coordinates_are_solved_exactly(problem):
     positions, block = equations.heaviest
     assert_allclose(block, A[np.ix_(positions, positions)], atol=1e-12 * np.abs(A).max())
     if len(block) == len(A):
-        found = solve_normal(equations, B, (1e-3, 10.0), tol=1e-8, max_iter=5)
+        found = iterated(equations, B, (1e-3, 10.0), 1e-8, 5)
         assert found.converged
         assert found.n_iter <= 2
 
@@ -84,8 +89,8 @@ def test_fewer_products_with_more_written_out(monkeypatch):
     sums = space.sums(X, np.sin(9 * X))
     steps = []
     for size in (1, 101):
-        monkeypatch.setattr("mercer.solve.toeplitz.WRITTEN_OUT", size)
-        equations = NormalEquations(space, sums.generator)
+        monkeypatch.setattr("mercer.solve.fourier_map.WRITTEN_OUT", size)
+        equations = FourierEquations(space, sums.generator)
         B = sums.cross_of(space)
-        steps.append(solve_normal(equations, B, (0.1,), tol=1e-8, max_iter=2000).n_iter)
+        steps.append(iterated(equations, B, (0.1,), 1e-8, 2000).n_iter)
     assert steps[1] < steps[0] / 5
