@@ -327,8 +327,8 @@ def largest_power(A: Array, axis: int | None = None) -> Any:
     """The power of two just above the largest |entry|, or above that of each column (axis=0); 1 for
     zeros. Division by it is exact, and squares of what was divided neither vanish nor overflow."""
     xp = namespace(A)
-    if axis is None and 0 in A.shape:
-        return 1.0
+    if 0 in A.shape:
+        return 1.0 if axis is None else np.ones(A.shape[1 - axis])
     sizes = as_numpy(xp.max(xp.abs(A), axis=axis)).astype(np.float64)
     powers = np.ldexp(1.0, np.clip(np.frexp(sizes)[1], -1021, 1023))
     powers = np.where(sizes > 0, powers, 1.0)
