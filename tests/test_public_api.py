@@ -144,7 +144,7 @@ STANDARD = {
     *("get_params", "set_params", "get_feature_names_out", "get_metadata_routing"),
 }
 # Called by other parts of the library; their pages do not show them.
-NOT_FOR_USERS = {"of_metric"}
+NOT_FOR_USERS = {"raw_scores", "of_metric"}
 OF_A_KERNEL = {"bind", "diag", "exp", "explicit", "explicit_dim", "polynomial"}
 
 

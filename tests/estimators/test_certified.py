@@ -388,6 +388,16 @@ def test_saved_and_pickled(model, iris, tmp_path):
 
 
 @pytest.mark.parametrize("model", MODELS)
+def test_repaired_similarities_of_single_precision(model, xp, moons):
+    """Weights of a repaired similarity are double, wherever its rows are."""
+    X, y = xp.asarray(moons[0], dtype=xp.float32), moons[1]
+    fitted = model(kernel=KernelMap(Sigmoid(0.1, -1.0), indefinite="clip")).fit(X, y)
+    lengths = np.linalg.norm(as_numpy(fitted.kernel_map_.transform(X)), axis=1)
+    expected = lengths * as_numpy(fitted.error_norms_) + as_numpy(fitted.intercept_errors_)
+    assert_allclose(as_numpy(fitted.error_bound(X)), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("model", MODELS)
 def test_arrays_stay_where_they_are(model, xp, iris):
     X, y = iris
     expected = model(1.0, RBF(0.5)).fit(X, y)

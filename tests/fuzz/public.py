@@ -42,7 +42,7 @@ HANDED_OUT = {
 }
 # Of a kernel and a map, what users call; the other methods are for those who write kernels.
 KERNEL_METHODS = ("__call__", "diag", "explicit", "explicit_dim", "bind", "polynomial")
-NOT_FOR_USERS = {"set_params", "get_params", "of_metric"}
+NOT_FOR_USERS = {"set_params", "get_params", "of_metric", "raw_scores"}
 
 X = np.abs(np.random.default_rng(7).normal(size=(12, 2)))
 Y = np.arange(12) % 2

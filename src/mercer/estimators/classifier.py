@@ -244,7 +244,7 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         scores = np.full((len(labels), len(self.classes_)), np.nan)
 
         def ask(model, rows):
-            return model.classes_, as_numpy(model._raw_scores(rows))
+            return model.classes_, as_numpy(model.raw_scores(rows))
 
         fitted = partial(self._fitted_like, self, left_out, checkpoint)
         for new, (classes, found) in refits(fitted, X, labels, weights, codes, ask):
@@ -256,8 +256,11 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores / self.temperature_ + self.bias_, axis=1)
 
-    def _raw_scores(self, X: ArrayLike) -> np.ndarray:
-        """The fitted function of each class, before it is calibrated to probabilities."""
+    def raw_scores(self, X: ArrayLike) -> np.ndarray:
+        """The fitted function of each class, before it is calibrated to probabilities.
+
+        :meta private:
+        """
         return self._values(X)[0]
 
     @in_turn

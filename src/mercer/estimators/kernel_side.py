@@ -87,9 +87,9 @@ def on_coordinates(machine: Any, Phi: Any) -> Any:
     linear = clone(machine)
     vars(linear).update(vars(machine))
     linear.kernel, linear.n_features_in_, linear.shape_fit_ = "linear", Phi.shape[1], Phi.shape
-    if machine._sparse:
-        linear._sparse, dual = False, machine._dual_coef_.toarray()
-        linear._dual_coef_, linear.dual_coef_ = dual, machine.dual_coef_.toarray()
+    if scipy.sparse.issparse(machine.dual_coef_):
+        names = ("dual_coef_", "_dual_coef_")
+        vars(linear).update({name: vars(machine)[name].toarray() for name in names}, _sparse=False)
     vars(linear).pop("feature_names_in_", None)
     linear.support_vectors_ = np.ascontiguousarray(Phi[machine.support_])
     return linear

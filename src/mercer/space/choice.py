@@ -138,7 +138,8 @@ def _corrected_space(kernel, points, options):
     left = (F[:, r:] ** 2).sum(axis=1)
     # In double precision whatever the data: weights of small eigenvalues cancel.
     F, W = (on_device_of(A[:, :r], K, dtype=namespace(K).float64) for A in (F, W))
-    space = Corrected(kernel, kernel.landmarks(points, np.arange(n)), W, np.arange(n))
+    S = kernel.landmarks(kernel.layout.in_double(points), np.arange(n))
+    space = Corrected(kernel, S, W, np.arange(n))
     return space, F, left, summary
 
 
