@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from mercer import (
     RBF,
     Chunks,
+    KernelDiscriminant,
     KernelMap,
     KernelRidge,
     KernelRidgeCV,
@@ -222,3 +223,5 @@ def test_rows_at_the_origin_of_the_space(form, intercept):
     assert_allclose(deviation, (1.0 / 20) ** 0.5 if intercept else 0.0, atol=1e-12)
     chosen = KernelRidgeCV(kernel=Linear(), fit_intercept=intercept).fit(X, y)
     assert_allclose(chosen.predict(X[:2]), mean)
+    classes = KernelDiscriminant(kernel=Linear()).fit(X, y < 15)
+    assert_allclose(classes.predict_proba(X[:2]), [[0.25, 0.75]] * 2, atol=1e-12)

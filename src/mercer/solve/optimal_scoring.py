@@ -197,7 +197,7 @@ class Shrinkage:
         own = xp.linalg.diagonal(scatter)
         unit = within_trace(own, spread.cross, counts) / (counts.sum() - len(counts))
         moved = own + spread.n * spread.mean**2
-        least = eps_of(scatter) * scatter.shape[0] * float(xp.max(moved))
+        least = eps_of(scatter) * scatter.shape[0] * float(as_numpy(moved).max(initial=0.0))
         alpha = max(share * unit, least) if share > 0 else 0.0
         return _chosen(alpha, int(spread.n), share, temperature)
 
@@ -323,14 +323,15 @@ class LeftOutClasses:
         xp, C = namespace(Phi), len(self.counts)
         Y = (Phi - on_device_of(self.mean, Phi)[None, :]) @ on_device_of(self.vectors, Phi)
         tiny = float(xp.finfo(Y.dtype).smallest_normal)
-        least = max(eps_of(Y) * float(xp.max(self.values)) * self.values.shape[0], tiny)
+        largest = float(as_numpy(self.values).max(initial=0.0))
+        least = max(eps_of(Y) * largest * self.values.shape[0], tiny)
         ridges = np.maximum(SHRINKAGES * self.unit, least)
         gains = 1 / (as_numpy(self.values).astype(np.float64)[:, None] + ridges[None, :])
         projected = as_numpy(self.projected).astype(np.float64) / self.counts
         scaled = gains[:, :, None] * projected[:, None, :]
-        flat = on_device_of(scaled.reshape(len(gains), -1), Y)
+        flat = on_device_of(scaled.reshape(len(gains), len(ridges) * C), Y)
         own = as_numpy((Y * Y) @ on_device_of(gains, Y)).astype(np.float64)
-        to_means = as_numpy(Y @ flat).astype(np.float64).reshape(len(codes), -1, C)
+        to_means = as_numpy(Y @ flat).astype(np.float64).reshape(len(codes), len(ridges), C)
         # |y - m_c|^2, for the bound below
         lengths = as_numpy(xp.sum(Y * Y, axis=1)).astype(np.float64)
         inner = as_numpy(Y @ on_device_of(projected, Y)).astype(np.float64)
