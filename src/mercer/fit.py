@@ -118,7 +118,6 @@ def _fit_landmarks(training, options, sums):
         sample = rows.sample(gather.SAMPLE, current().rng())
         kernel = kernel.bind_points(sample.points, rows.names)
         kernel.check_range(sample.points)
-        refute_by_sample(kernel, sample.points)
         space, n = space_of_sample(kernel, sample, options), sample.n
         rows = training.rows_of(kernel)
     return _fit_passes(rows, n, space, options, sums)

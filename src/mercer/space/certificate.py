@@ -72,8 +72,8 @@ def omega(length: Any, xp: Any):
 
 @np.errstate(over="ignore")  # an infinite bound is a bound
 def bound(
-    x: Array,
-    z: Array,
+    x: Radii,
+    z: Radii,
     eta: Any,
     mean: Radii | None = None,
     *,

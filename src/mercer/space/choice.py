@@ -1,5 +1,4 @@
-"""Which space: what the options ask for, and what the kernel has; of points that are factored as a
-whole."""
+"""Which space: what the options ask for and what the kernel has, for points that are held."""
 
 from dataclasses import dataclass
 from typing import Any

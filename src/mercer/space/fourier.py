@@ -333,7 +333,8 @@ class FourierSums:
 
     def __add__(self, other: "FourierSums") -> "FourierSums":
         pairs = zip(vars(self).values(), vars(other).values())
-        return FourierSums(*(None if a is None else a + b for a, b in pairs))
+        sums: list[Any] = [None if a is None else a + b for a, b in pairs]
+        return FourierSums(*sums)
 
     def cross_of(self, space: Fourier) -> np.ndarray | None:
         """Phi'W T."""
@@ -348,8 +349,9 @@ class FourierSums:
         if cross is not None:
             cross = cross - np.outer(mean, self.target)
         largest, parts = float(np.sum(space.amplitudes**2)), (mean, scatter, cross, self.target)
-        on_device = [None if part is None else on_device_of(part, space.example) for part in parts]
-        return Spread(n, *on_device[:2], largest, *on_device[2:], n * space.unseen)
+        moved: list[Any] = [None if p is None else on_device_of(p, space.example) for p in parts]
+        mean, scatter, cross, target = moved
+        return Spread(n, mean, scatter, largest, cross, target, n * space.unseen)
 
 
 def _middle(F, m):

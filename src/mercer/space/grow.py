@@ -69,7 +69,6 @@ def sampled_space(kernel: Kernel, points: Array, options: MapOptions):
     if whole or min(n, options.max_rank or n) <= most:
         return None
     sample = HeldRows(points).sample(gather.SAMPLE, current().rng())
-    refute_by_sample(kernel, sample.points)
     space = space_of_sample(kernel, sample, options)
     # All rows have a somewhat larger rank than the sample.
     return None if 1.5 * space.rank <= most else space
@@ -77,6 +76,7 @@ def sampled_space(kernel: Kernel, points: Array, options: MapOptions):
 
 def space_of_sample(kernel: Kernel, sample: Any, options: MapOptions):
     """Landmarks among the sample, and their factor; or the kernel's own features."""
+    refute_by_sample(kernel, sample.points)
     if basis_for(kernel, sample.points, options) == "closed":
         return OwnFeatures(kernel, sample.points)
     sample = _sample_that_fits(kernel, sample, options)
