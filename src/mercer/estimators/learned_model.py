@@ -225,7 +225,7 @@ class LearnedModel(BaseEstimator):
                 n_rounds=self.n_rounds,
                 rng=learning,
                 verbose=self.verbose,
-            )
+            )[-1]
             if not len(kept):
                 unseen = self._unseen(folds, unseen)
             found = {"learn_report_": self.learn_report_, "metric_": self.metric_, "kept_": kept}
@@ -420,9 +420,9 @@ class LearnedModel(BaseEstimator):
                         max_landmarks=self.max_landmarks,
                         n_rounds=self.n_rounds,
                         rng=learning,
-                        quick=True,
+                        effort="quick",
                         family=None if self.kernel is not None else model.learn_report_.family,
-                    )
+                    )[-1]
                     keep(checkpoint, key, self, learn_report_=self.learn_report_)
                 else:
                     self.learn_report_ = known.learn_report_

@@ -93,19 +93,9 @@ class Observations:
 
     def some(self, rows: np.ndarray) -> "Observations":
         """Some of the distinct rows; `group` has no meaning there and is empty."""
-
-        def of(part):
-            return None if part is None else pts.take(part, rows)
-
-        return Observations(
-            of(self.X),
-            of(self.T),
-            of(self.weights),
-            of(self.share),
-            of(self.spread),
-            np.empty(0, dtype=int),
-            None,
-        )
+        own = {name: getattr(self, name) for name in ("X", "T", "weights", "share", "spread")}
+        own = {name: part if part is None else pts.take(part, rows) for name, part in own.items()}
+        return Observations(**own, group=np.empty(0, dtype=int), row_weights=None)
 
     def problem(
         self, kernel: Any, alpha: float, *, choose: bool = True, points: Any = None, **options: Any

@@ -48,9 +48,7 @@ class Targets:
             raise ValueError("Found array with 0 sample(s): y is empty.")
         if task == "auto":
             task = "classification" if _looks_like_classes(y) else "regression"
-        return (
-            cls._of_classes(y, weights) if task == "classification" else cls._of_values(y, weights)
-        )
+        return (cls._of_classes if task == "classification" else cls._of_values)(y, weights)
 
     @classmethod
     def _of_classes(cls, y, weights):
@@ -140,17 +138,6 @@ def in_few_columns(rows: Any, targets: Targets, rng: np.random.Generator) -> tup
 def host(y: Any) -> np.ndarray:
     """A user's y as an array of NumPy."""
     return np.asarray(as_host(y))
-
-
-def checked_numbers(name: str, values: Any) -> np.ndarray:
-    """An argument as an array of floats, refused by its name."""
-    try:
-        numbers = np.asarray(values)
-        if np.iscomplexobj(numbers):
-            raise TypeError
-        return np.asarray(numbers, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold numbers, got {values!r}.") from None
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
