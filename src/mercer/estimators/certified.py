@@ -41,9 +41,8 @@ from ..solve import (
 )
 from ..space import Landmarks, refute_by_sample
 from .base import all_or_nothing, on_fitted, to_namespace_of
-from .class_scores import Labels
 from .kernel_map import KernelMap
-from .map_method import MapMethod, functions
+from .map_method import Labels, MapMethod, functions
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,8 @@ from ..learn import Targets
 from ..rows import in_turn
 from ..tables import TableEncoder
 from .base import all_or_nothing, score_weights
-from .error_interval import share_interval
 from .learned_model import LearnedModel
-from .refits import check_groups, refits, told
+from .left_out import check_groups, refits, share_interval, told
 
 # Bins of the expected calibration error.
 BINS = 15

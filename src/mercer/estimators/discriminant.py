@@ -17,11 +17,9 @@ from ..kernels import points as pts
 from ..rows import Column, in_pieces, refuse_stream
 from ..solve import CannotSolve, Fisher, RidgeProblem, Shrinkage, solve_ridge
 from .base import all_or_nothing, on_fitted, to_namespace_of
-from .class_scores import ClassScores
 from .kernel_map import KernelMap, keep_fit, map_options, resources_of
-from .map_method import MapMethod, functions
+from .map_method import ClassScores, MapMethod, as_points, functions
 from .ridge import landmarks_of
-from .score_columns import as_points
 
 
 class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, TransformerMixin, MapMethod):

@@ -1,36 +1,47 @@
 """Kernelized: any scikit-learn estimator in the feature space of a kernel ([NPT] III-B)."""
 
+import inspect
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import combinations
+from numbers import Real
 from types import MethodType
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.base import (
+    BaseEstimator,
+    MetaEstimatorMixin,
+    TransformerMixin,
+    clone,
+    is_classifier,
+)
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..engine import MemoryLimitError, sklearn_compat
-from ..expansion import RKHSFunction
-from ..kernels import Data, Input, KernelLike, as_kernel
-from ..rows import Training, refuse_stream
-from .base import all_or_nothing, on_fitted, to_namespace_of
-from .in_parts import fit_in_parts, require_parts
-from .kernel_map import KernelMap
-from .kernel_side import (
-    expansion_of_machine,
-    inputs,
-    machine_of,
-    on_coordinates,
-    takes_kernel_values,
+from ..engine import (
+    MemoryLimitError,
+    Resources,
+    eps_of,
+    is_numpy,
+    matrix_bytes,
+    sklearn_compat,
+    tiles,
 )
+from ..expansion import Expansion, RKHSFunction
+from ..feature_map import FeatureMap
+from ..kernels import Data, Input, KernelLike, as_kernel
+from ..kernels import points as pts
+from ..rows import Column, Training, first_block, refuse_stream
+from .base import all_or_nothing, on_fitted, to_namespace_of
+from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
 from .preimages import has_points
-from .whitening import safe_tol, whitens
 
 # Methods that scikit-learn routes metadata to (sample_weight and the like).
 ROUTED = (
@@ -414,3 +425,183 @@ def linear_coef(model: Kernelized) -> tuple[np.ndarray, np.ndarray]:
     else:
         intercept = getattr(inner, "intercept_", 0.0)
     return coef, np.broadcast_to(np.ravel(intercept), (coef.shape[0],))
+
+
+# --- rows that come in pieces -------------------------------------------------------------------
+
+
+def require_parts(estimator: Any):
+    """Refuse an estimator without partial_fit, before the map is fitted."""
+    if not hasattr(estimator, "partial_fit"):
+        raise TypeError(
+            f"{type(estimator).__name__} has no partial_fit, and needs all coordinates at once. "
+            "Use an estimator that has (SGDClassifier, SGDRegressor, MiniBatchKMeans), or "
+            "KernelMap.transform(X), which is lazy, and a Dask estimator on it."
+        )
+
+
+def fit_in_parts(estimator: Any, kernel_map: Any, training: Training, params: dict[str, Any]):
+    """estimator.partial_fit on the coordinates of one piece of the rows after the other."""
+    takes = inspect.signature(estimator.partial_fit).parameters
+    if is_classifier(estimator) and "classes" in takes:
+        params = {"classes": training.labels()} | params
+    columns = [Column(training.T, "y")]
+    if training.weights is not None:
+        columns.append(training.weights)
+    rows = training.rows_of(kernel_map.kernel_)
+    return rows.chain(PartialFitStep(kernel_map.map_, params), estimator, columns)
+
+
+@dataclass(frozen=True)
+class PartialFitStep:
+    """The estimator after one more block of rows, mapped in panels."""
+
+    map: FeatureMap
+    params: dict
+
+    def __call__(self, estimator, points, y=None, weights=None):
+        for panel in self.map.panels(points):
+            targets, params = None if y is None else y[panel.where], self.params
+            if weights is not None:
+                own = weights[panel.where]
+                if not np.any(own):
+                    continue  # scikit-learn refuses weights that are all zero
+                params = params | {"sample_weight": own}
+            estimator.partial_fit(panel.coordinates, targets, **params)
+        return estimator
+
+
+# --- estimators that divide coordinates by their spread -----------------------------------------
+
+# A map of full rank keeps directions down to rounding: of size 1e-8, and known to one digit or
+# none. Inner products and distances do not notice. An estimator that scales every direction to the
+# same spread makes noise of them as large as everything else.
+
+# Scale every column, or every direction, to the same spread; or invert a covariance.
+WHITEN = {
+    *("MaxAbsScaler", "MinMaxScaler", "PowerTransformer", "QuantileTransformer"),
+    *("EllipticEnvelope", "EmpiricalCovariance", "MinCovDet", "QuadraticDiscriminantAnalysis"),
+}
+# The same, where their argument `scale` asks for it.
+SCALE_BY_CHOICE = {"CCA", "PLSCanonical", "PLSRegression", "PLSSVD"}
+
+
+def whitens(estimator: Any) -> bool:
+    """Whether the estimator, or one inside it, scales small directions up.
+
+    Not PCA(n, whiten=True) and FastICA(n): they scale the n largest directions alone.
+    """
+    return any(map(_whitens_itself, [estimator, *_inside(estimator)]))
+
+
+def safe_tol(X: Any) -> float:
+    """The root of the rounding unit: a direction that small still has half of its digits."""
+    block = first_block(X)
+    dtypes = getattr(block, "dtypes", None)  # a frame's, also Dask's
+    if dtypes is not None and all(str(dtype).lower() == "float32" for dtype in dtypes):
+        block = np.float32(0)  # frames become arrays in the precision of their columns
+    return eps_of(block) ** 0.5
+
+
+def _whitens_itself(estimator: Any) -> bool:
+    names = {cls.__name__ for cls in type(estimator).__mro__}
+    if names & {"StandardScaler", "RobustScaler"}:
+        return bool(getattr(estimator, "with_std", getattr(estimator, "with_scaling", True)))
+    if names & SCALE_BY_CHOICE:
+        return bool(estimator.scale)
+    if "LinearDiscriminantAnalysis" in names:
+        # A number shrinks towards the mean spread; "auto" standardises columns first.
+        return estimator.covariance_estimator is None and not (
+            isinstance(estimator.shrinkage, Real) and float(estimator.shrinkage) > 0
+        )
+    if names & WHITEN:
+        return True
+    return bool(getattr(estimator, "whiten", False)) and (
+        getattr(estimator, "n_components", None) is None
+    )
+
+
+def _inside(estimator: Any) -> list[Any]:
+    """Estimators among the parameters: steps of a pipeline, the base of a meta-estimator."""
+    if not hasattr(estimator, "get_params") or isinstance(estimator, type):
+        return []
+    return [value for value in estimator.get_params().values() if hasattr(value, "fit")]
+
+
+# --- SVMs on kernel values: the same dual problem, [NPT] (17)-(20), for less ----------------------
+
+MACHINES = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
+# Formulas that libsvm evaluates itself, with the same parameters.
+LIBSVM = ("linear", "rbf", "poly")
+# Coordinates up to here cost libsvm less than values of the kernel.
+FEW_COORDINATES = 50
+# Copies of the kernel matrix: K, and what libsvm keeps of it in single precision.
+COPIES = 1.5
+
+
+def takes_kernel_values(model: Any, training: Training) -> bool:
+    """Whether the estimator inside is a linear SVM that may have the kernel itself."""
+    inner = model.estimator
+    if type(inner) not in MACHINES or inner.kernel != "linear":
+        return False
+    if isinstance(model.kernel, KernelMap) or not is_numpy(training.points):
+        return False
+    kernel = training.kernel
+    return kernel.kind == "vectors" and kernel.is_psd is True and not kernel.runs_user_code
+
+
+def machine_of(model: Any, training: Training) -> Any:
+    """An unfitted machine; None where coordinates are cheaper."""
+    kernel, points = training.kernel, training.points
+    named = _named(kernel)
+    if named is None:
+        own = kernel.explicit_dim(points.shape[1])
+        few = own is not None and own <= FEW_COORDINATES
+        if few or matrix_bytes(len(points), COPIES) > Resources().limit():
+            return None
+    return clone(model.estimator).set_params(**named or {"kernel": "precomputed"})
+
+
+def _named(kernel):
+    """The parameters by which libsvm knows the kernel, or None."""
+    given, names = kernel.get_params(), [name for name in kernel.sklearn_names if name in LIBSVM]
+    if not names or any(np.ndim(value) for value in given.values()):
+        return None
+    return {"kernel": names[0]} | given
+
+
+def inputs(machine: Any, kernel: Any, points: Any, training: Any = None) -> Any:
+    """The input of the machine: points, or their kernel values."""
+    if machine.kernel != "precomputed":
+        return points
+    other = None if training is None else kernel.layout.in_double(training)
+    return tiles.evaluate(kernel, kernel.layout.in_double(points), other)
+
+
+def on_coordinates(machine: Any, Phi: Any) -> Any:
+    """The same machine as one of coordinates: its support vectors are those of the map."""
+    linear = clone(machine)
+    vars(linear).update(vars(machine))
+    linear.kernel, linear.n_features_in_, linear.shape_fit_ = "linear", Phi.shape[1], Phi.shape
+    vars(linear).pop("feature_names_in_", None)
+    linear.support_vectors_ = np.ascontiguousarray(Phi[machine.support_])
+    return linear
+
+
+def expansion_of_machine(machine: Any, kernel: Any, points: Any) -> Expansion:
+    """Its functions as sums of kernels at the support vectors: one, or one for each pair."""
+    dual, b = np.asarray(machine.dual_coef_), np.ravel(machine.intercept_)
+    W = dual.T
+    if len(b) > 1:
+        W = pair_columns(dual, np.repeat(np.arange(len(machine.n_support_)), machine.n_support_))
+    S = kernel.landmarks(kernel.layout.in_double(pts.take(points, machine.support_)))
+    return Expansion(kernel, S, np.ascontiguousarray(W), b)
+
+
+def pair_columns(dual: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Coefficients that libsvm lays out by class, as one column for each pair of classes."""
+    pairs = combinations(range(len(dual) + 1), 2)
+    columns = [
+        np.where(codes == i, dual[j - 1], np.where(codes == j, dual[i], 0)) for i, j in pairs
+    ]
+    return np.stack(columns, axis=1)

@@ -52,7 +52,7 @@ from ..tables import (
     encoder_tools,
     given,
 )
-from .searched import check_checkpoint, keep, key_of, recall
+from .searched import check_checkpoint, resumed
 from .stack import linear_part, logistic_part, out_of_fold, weighed, with_importances
 from .trees import MOST_BOOSTED, grow_trees, trees_bytes
 
@@ -78,6 +78,8 @@ TOL, DIGITS, MAX_ITER, PATIENCE = 1e-3, 1e-5, 300, {"cpu": 2e3, "device": 1e6}
 PLANNED_COLUMNS, PLANNED_ALPHA = 8, 0.1
 # Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
 MOST_RANKED = 100
+# Kinds of columns of an encoder that a fit may leave out.
+KINDS = ("rank", "level", "text")
 # Tables with more columns than this have more than MOST_RANKED columns of values, as a rule.
 MANY_COLUMNS = 5 * MOST_RANKED
 # Most columns for single values of numbers, for the same reason.
@@ -187,17 +189,20 @@ class LearnedModel(BaseEstimator):
     ) -> JudgedRows:
         """Everything but the reading of y; `used` says which of the rows that were given X has."""
         check_checkpoint(checkpoint)
-        check_options(self.metric, self.n_rounds, self.max_landmarks, None)
+        check_options(self.metric, self.n_rounds, self.max_landmarks)
+        return self._on_rows(X, targets, partial(self._fit_rows, used=used, checkpoint=checkpoint))
+
+    def _on_rows(self, X, targets, fit):
+        """Apply `fit` to the encoded rows and targets, within the memory that the rows leave."""
         with using(Resources.of(self)):
             Z = self._encoded(X, targets)
             (n, d), (given_n, t) = Z.shape, targets.columns.shape
             if n != given_n:
                 raise ValueError(_inconsistent(n, given_n))
             with using(beside_table(n, d + t)):
-                return self._fit_rows(Z, targets, used, checkpoint)
+                return fit(Z, targets)
 
     def _fit_rows(self, Z, targets, used, checkpoint) -> JudgedRows:
-        """`_fit_targets` of the encoded rows, within the memory that they leave."""
         rng = as_generator(self.random_state)
         self.copied_rows_ = 0
         if targets.classes is None:
@@ -206,35 +211,12 @@ class LearnedModel(BaseEstimator):
         rows = Observations.of(Z, targets.columns, targets.weights, together=together)
         unseen_Z = self._without_own_targets(Z)
         choosing, learning = rng.spawn(1)[0], np.random.default_rng(int(rng.integers(2**31)))
-        key = "" if checkpoint is None else key_of(self, Z, targets.columns, targets.weights)
-        known = recall(checkpoint, key)
-        if known is None:
-            self.metric_, unseen, chosen = self._chosen(rows, targets, choosing)
-            rows = self._keeping(rows, chosen)
-            folds = self._folds(rows, targets)
-            # A few lengths adapt to no row: without a metric, leave-one-out judges all rows.
-            many = unseen is None and self.metric_ is not None
-            kept = folds.kept(choosing) if many else np.empty(0, dtype=int)
-            seen = rows if not len(kept) else rows.some(np.setdiff1d(np.arange(rows.n), kept))
-            self.learn_report_ = learn_from(
-                seen,
-                targets,
-                self.kernel,
-                metric=self.metric_,
-                max_landmarks=self.max_landmarks,
-                n_rounds=self.n_rounds,
-                rng=learning,
-                verbose=self.verbose,
-            )[-1]
-            if not len(kept):
-                unseen = self._unseen(folds, unseen)
-            found = {"learn_report_": self.learn_report_, "metric_": self.metric_, "kept_": kept}
-            keep(checkpoint, key, self, chosen_=chosen, unseen_=unseen, **found)
-        else:  # a fit of the same rows was killed after its search
-            self.metric_, unseen, chosen = known.metric_, known.unseen_, known.chosen_
-            kept = known.kept_
-            rows, self.learn_report_ = self._keeping(rows, chosen), known.learn_report_
-            folds = self._folds(rows, targets)
+        search = partial(self._searched, rows, targets, choosing, learning)
+        found = resumed(checkpoint, self, (Z, targets.columns, targets.weights), search)
+        self.metric_, self.learn_report_ = found.metric_, found.learn_report_
+        chosen, unseen, kept = found.chosen_, found.unseen_, found.kept_
+        rows = self._keeping(rows, chosen)
+        folds = CrossFit(rows, targets, self.kernel, self.n_rounds, 0)
         solution = self._solved(rows, targets, rng)
         chosen_rows = kept if len(kept) else folds.judged(rng)
         if solution.solver == "iterative":
@@ -379,9 +361,7 @@ class LearnedModel(BaseEstimator):
         norms = solution.error_norms
         self.error_norms_ = None if norms is None else as_numpy(norms) * targets.scale
         self._offset, self._scale = targets.offset, targets.scale
-        self.stack_ = {KERNEL: 1.0}
-        self.others_ = []
-        self._shares = self.learn_report_.importances
+        self.stack_, self.others_, self._shares = {KERNEL: 1.0}, [], self.learn_report_.importances
         return solution
 
     def _targets_like(self, model, y, weights) -> Targets:
@@ -401,48 +381,41 @@ class LearnedModel(BaseEstimator):
         self = clone(model).set_params(verbose=False)
         if "class_weight" in self.get_params(deep=False):
             self.set_params(class_weight=None)  # the weights of rows hold them already
-        targets = self._targets_like(model, y, weights)
-        with using(Resources.of(self)):
-            Z = self._encoded(X, targets)
+
+        def fit(Z, targets):
             self.__dict__.pop("_means_without_", None)
-            with using(beside_table(Z.shape[0], Z.shape[1] + targets.columns.shape[1])):
-                rng, together = as_generator(self.random_state), model.copied_rows_ > 0
-                learning = rng.spawn(1)[0]
-                key = "" if checkpoint is None else key_of(self, Z, targets.columns, weights, None)
-                rows = Observations.of(Z, targets.columns, targets.weights, together=together)
-                rows = self._keeping(rows, self._columns_like(model, Z.shape[1]))
-                if (known := recall(checkpoint, key)) is None:
-                    self.learn_report_ = learn_from(
-                        rows,
-                        targets,
-                        self.kernel,
-                        metric=model.metric_,
-                        max_landmarks=self.max_landmarks,
-                        n_rounds=self.n_rounds,
-                        rng=learning,
-                        effort="quick",
-                        family=None if self.kernel is not None else model.learn_report_.family,
-                    )[-1]
-                    keep(checkpoint, key, self, learn_report_=self.learn_report_)
-                else:
-                    self.learn_report_ = known.learn_report_
-                solution = self._solved(rows, targets, rng)
-                self._keep_uncertainty(rows, solution, rng)
-                self._join(rows, targets, model.stack_, judged.learners)
-                self._intervals_like(model, judged, _signal(rows, solution))
-        return self
+            T, together = targets.columns, model.copied_rows_ > 0
+            rng = as_generator(self.random_state)
+            learning = rng.spawn(1)[0]
+            rows = Observations.of(Z, T, targets.weights, together=together)
+            rows = self._keeping(rows, self._columns_like(model, Z.shape[1]))
+            family = None if self.kernel is not None else model.learn_report_.family
+
+            def search():
+                options = {"effort": "quick", "family": family}
+                return {
+                    "learn_report_": self._learned(
+                        rows, targets, model.metric_, learning, **options
+                    )
+                }
+
+            known = resumed(checkpoint, self, (Z, T, weights, None), search)
+            self.learn_report_ = known.learn_report_
+            solution = self._solved(rows, targets, rng)
+            self._keep_uncertainty(rows, solution, rng)
+            self._join(rows, targets, model.stack_, judged.learners)
+            self._intervals_like(model, judged, _signal(rows, solution))
+            return self
+
+        return self._on_rows(X, self._targets_like(model, y, weights), fit)
 
     def _columns_like(self, model, width):
         """The columns of the kinds that another model kept."""
-        if self.encoder_ is None:
-            return np.arange(width)
-        left = [
-            outputs
-            for name in ("rank_outputs_", "level_outputs_", "text_outputs_")
-            if len(outputs := getattr(self.encoder_, name))
-            and not len(getattr(model.encoder_, name))
-        ]
-        return np.setdiff1d(np.arange(width), np.concatenate([np.empty(0, dtype=int), *left]))
+        kept = np.arange(width)
+        for kind in KINDS if self.encoder_ is not None else ():
+            if not len(model._outputs(kind)):
+                kept = np.setdiff1d(kept, self._outputs(kind))
+        return kept
 
     def __plan__(self, n: int) -> Plan:
         """The ways of the last fit of n rows, with a usual kernel in place of the learned one."""
@@ -500,22 +473,43 @@ class LearnedModel(BaseEstimator):
         state.pop("_cached_uncertainty", None)
         return state
 
-    def _folds(self, rows, targets, seed=0):
-        return CrossFit(rows, targets, self.kernel, self.n_rounds, seed)
+    def _searched(self, rows, targets, choosing, learning):
+        """Columns, metric and kernel, with the predictions of folds, or with rows that it left.
 
-    def _unseen(self, folds, known):
-        """Predictions of rows by kernels that have not seen them, of the family of all rows.
-
-        known : those of the first family, or None
+        On small tables kernels that have not seen a row choose what is learned. Where there are
+        more rows, such kernels judge what was learned, or some rows are kept from the search.
         """
-        rows = folds.rows
-        if folds.targets.constant or self.metric_ is None or rows.n < 2:
-            return known
-        family = folds.family if self.kernel is not None else self.learn_report_.family
-        if known is not None and family is folds.family:
-            return known
-        folds = replace(folds, family=family)
-        return folds.candidates([self.metric_], np.arange(rows.X.shape[1]))[0].predicted
+        sets = self._sets_of_columns(np.arange(rows.X.shape[1]))
+        metric = "diagonal" if self.metric == "full" and len(sets[0]) > MOST_FULL else self.metric
+        chosen, unseen, kept = sets[0], None, np.empty(0, dtype=int)
+        seed = int(choosing.integers(2**31))
+        folds = CrossFit(rows, targets, self.kernel, self.n_rounds, seed)
+        learns = not targets.constant and rows.n > 1
+        if learns and metric is not None and folds.is_small(len(chosen)):
+            best = folds.best(metric, sets)
+            chosen, metric, unseen = best.columns, best.metric, best.predicted
+        elif not targets.constant and len(sets) > 1:
+            chosen = folds.columns(metric, sets, choosing)
+        rows = _of_columns(rows, chosen)
+        folds = replace(folds, rows=rows, seed=0)
+        if unseen is None and metric is not None:
+            # A few lengths adapt to no row: without a metric, leave-one-out judges all rows.
+            kept = folds.kept(choosing)
+        seen = rows if not len(kept) else rows.some(np.setdiff1d(np.arange(rows.n), kept))
+        report = self._learned(seen, targets, metric, learning, verbose=self.verbose)
+        if learns and metric is not None and not len(kept):
+            family = folds.family if self.kernel is not None else report.family
+            if unseen is None or family is not folds.family:
+                folds = replace(folds, family=family)
+                unseen = folds.candidates([metric], np.arange(len(chosen)))[0].predicted
+        found = {"learn_report_": report, "metric_": metric, "kept_": kept}
+        return found | {"chosen_": chosen, "unseen_": unseen}
+
+    def _learned(self, rows, targets, metric, rng, **options):
+        sizes = {"max_landmarks": self.max_landmarks, "n_rounds": self.n_rounds}
+        return learn_from(rows, targets, self.kernel, metric=metric, rng=rng, **sizes, **options)[
+            -1
+        ]
 
     def _compare(self, gains, weights, constant):
         """Notice, and warn, where rows left out are predicted no better than by the mean.
@@ -548,37 +542,16 @@ class LearnedModel(BaseEstimator):
             unseen[:, names.index(name)] = effects
         return unseen
 
-    def _chosen(self, rows, targets, rng):
-        """(metric, predictions of unseen rows, columns): what to learn, on which columns.
-
-        Tables that are not small have no such predictions yet: None.
-        """
-        columns, metric, predicted = np.arange(rows.X.shape[1]), self.metric, None
-        sets = self._sets_of_columns(columns)
-        if metric == "full" and len(sets[0]) > MOST_FULL:
-            metric = "diagonal"
-        chosen, seed = sets[0], int(rng.integers(2**31))
-        learns = not targets.constant and metric is not None and rows.n > 1
-        folds = self._folds(rows, targets, seed)
-        if learns and folds.is_small(len(sets[0])):
-            best = folds.best(metric, sets)
-            chosen, metric, predicted = best.columns, best.metric, best.predicted
-        elif not targets.constant and len(sets) > 1:
-            chosen = folds.columns(metric, sets, rng)
-        return metric, predicted, chosen
-
     def _keeping(self, rows, chosen):
         """The rows with the chosen columns; the encoder follows where others are left out."""
-        if len(chosen) == rows.X.shape[1]:
-            return rows
-        assert self.encoder_ is not None
-        self.encoder_ = encoder_tools.keep_outputs(
-            self.encoder_,
-            ranks=bool(np.isin(self.encoder_.rank_outputs_, chosen).any()),
-            levels=bool(np.isin(self.encoder_.level_outputs_, chosen).any()),
-            texts=bool(np.isin(self.encoder_.text_outputs_, chosen).any()),
-        )
-        return replace(rows, X=rows.X[:, chosen])
+        if len(chosen) < rows.X.shape[1]:
+            kinds = {f"{kind}s": bool(np.isin(self._outputs(kind), chosen).any()) for kind in KINDS}
+            self.encoder_ = encoder_tools.keep_outputs(self.encoder_, **kinds)
+        return _of_columns(rows, chosen)
+
+    def _outputs(self, kind):
+        """Numbers of the encoder's columns of a kind."""
+        return getattr(self.encoder_, f"{kind}_outputs_")
 
     def _sets_of_columns(self, columns):
         """The values alone; then with ranks, with columns for single values, and with both.
@@ -707,6 +680,10 @@ class LearnedModel(BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _of_columns(rows, chosen):
+    return rows if len(chosen) == rows.X.shape[1] else replace(rows, X=rows.X[:, chosen])
 
 
 def _last_problem(rows, kernel, alpha, choose):

@@ -12,8 +12,8 @@ from ..rows import Training
 from ..solve import LogisticProblem
 from .base import on_fitted
 from .certified import CertifiedClassifier, WeightedRows, gram_of
-from .class_scores import ClassScores
 from .kernel_map import KernelMap
+from .map_method import ClassScores
 
 # Candidates of C="auto", and the rows and folds that choose.
 CANDIDATES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)

@@ -26,7 +26,7 @@ from ..kernels import points as pts
 from ..rows import lazily, read, refuse_stream, validated_points
 from ..space import signs, spectrum
 from .base import all_or_nothing
-from .score_columns import as_points, copy, inverse_root, pad_columns
+from .map_method import as_points, copy, inverse_root, pad_columns
 
 CORRECTIONS = (None, "lingoes", "cailliez")
 MOST_COMPONENTS = 10**6

@@ -30,9 +30,16 @@ from ..kernels import KernelLike, NotPSDError, RandomState
 from ..rows import Spread
 from ..space import Eigenpairs, signs
 from .kernel_map import KernelMap, fit_rows
-from .map_method import Projection
+from .map_method import (
+    Projection,
+    as_points,
+    copy,
+    inverse_root,
+    on_host,
+    pad_columns,
+    support,
+)
 from .preimages import PreimageData, on_scores, preimage_data, preimage_data_of_scores
-from .score_columns import as_points, copy, inverse_root, on_host, pad_columns, support
 
 FORMS = ("combined", "dual", "primal", "classical")
 SOLVERS = ("auto", "dense", "factor", "krylov")

@@ -23,9 +23,8 @@ from ..kernels import KernelLike, RandomState
 from ..rows import Spread
 from ..space import signs
 from .kernel_map import KernelMap
-from .map_method import Projection
+from .map_method import Projection, as_points
 from .preimages import PreimageData, preimage_data, preimage_data_of_scores
-from .score_columns import as_points
 
 # Each start is a column of signs.
 MOST_STARTS = 10**6

@@ -18,9 +18,8 @@ from ..learn import Targets
 from ..rows import in_turn
 from ..tables import WrittenTarget
 from .base import all_or_nothing, score_weights
-from .error_interval import rmse_interval
 from .learned_model import LearnedModel
-from .refits import check_groups, refits, told
+from .left_out import check_groups, refits, rmse_interval, told
 
 # Intervals of +- 1.645 standard deviations are calibrated to hold 90 % of left-out rows.
 COVERAGE, DEVIATIONS = 0.9, 1.6448536269514722

@@ -1,7 +1,8 @@
 """Results of the search for a kernel, saved so that a fit that was killed can resume."""
 
 import hashlib
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..engine import as_numpy
 BESIDE = ("verbose", "memory_limit", "solver")
 
 
-def key_of(model: Any, *arrays: Any) -> str:
+def _key_of(model: Any, *arrays: Any) -> str:
     """A name made from the rows, the targets, the weights and the parameters."""
     digest = hashlib.sha256(type(model).__name__.encode())
     for name, value in sorted(model.get_params(deep=False).items()):
@@ -34,15 +35,22 @@ def check_checkpoint(checkpoint: Any) -> None:
         )
 
 
-def recall(checkpoint: MutableMapping[str, Any] | None, key: str) -> Any:
-    """The part that was kept, or None."""
-    return None if checkpoint is None else checkpoint.get(key)
+def resumed(
+    checkpoint: MutableMapping[str, Any] | None,
+    model: Any,
+    arrays: tuple[Any, ...],
+    search: Callable[[], dict[str, Any]],
+) -> Any:
+    """What a search finds, as attributes; or has found, where a fit of the same rows was killed.
 
-
-def keep(checkpoint: MutableMapping[str, Any] | None, key: str, model: Any, **found: Any) -> None:
-    """An unfitted copy of the model that holds what was found."""
+    A checkpoint keeps it in an unfitted copy of the model.
+    """
     if checkpoint is None:
-        return
-    part = clone(model)
-    vars(part).update(found)
-    checkpoint[key] = part
+        return SimpleNamespace(**search())
+    key = _key_of(model, *arrays)
+    if (part := checkpoint.get(key)) is None:
+        found = search()
+        part = clone(model)
+        vars(part).update(found)
+        checkpoint[key] = part
+    return part

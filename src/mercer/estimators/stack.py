@@ -24,7 +24,7 @@ from ..expansion import Expansion
 from ..kernels import Linear, Projected
 from ..learn import Observations, column_scales
 from ..solve import RidgeSolution, solve_ridge
-from .refits import FOLDS
+from .left_out import FOLDS
 
 # Weights below this are left out.
 LEAST = 0.05
