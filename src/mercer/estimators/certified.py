@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine import (
@@ -32,17 +33,14 @@ from ..expansion import RKHSFunction
 from ..kernels import Data, Input, Linear
 from ..kernels import points as pts
 from ..rows import Training
-from ..solve import (
-    Given,
-    MarginProblem,
-    Plan,
-    RidgeProblem,
-    Rounding,
-)
+from ..solve import Given, MarginProblem, Plan, RidgeProblem, Rounding
 from ..space import Landmarks, refute_by_sample
 from .base import all_or_nothing, on_fitted, to_namespace_of
 from .kernel_map import KernelMap
 from .map_method import Labels, MapMethod, functions
+
+# Folds that choose C.
+FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -109,14 +107,12 @@ class CertifiedClassifier(Labels, MapMethod):
 
     def __plan__(self, X: Any, y: Any, sample_weight: Any = None) -> Plan:
         """Costs of every way to solve for these rows; the first is taken."""
-        return clone(self).__planned__(X, y, sample_weight)
-
-    def __planned__(self, X: Any, y: Any, sample_weight: Any) -> Plan:
-        rows = self._rows(X, y, sample_weight)
-        self.C_ = 1.0 if self.C == "auto" else float(self.C)
-        training = Training.of(rows.kernel, rows.points, memory_limit=self._room(rows))
+        own = clone(self)
+        rows = own._rows(X, y, sample_weight)
+        own.C_ = 1.0 if self.C == "auto" else float(self.C)
+        training = Training.of(rows.kernel, rows.points, memory_limit=own._room(rows))
         T = np.zeros((len(rows.codes), 1))
-        return Plan.of(RidgeProblem(training, T, Given(np.ones(1))), self._ways(rows))
+        return Plan.of(RidgeProblem(training, T, Given(np.ones(1))), own._ways(rows))
 
     def _ways(self, rows: WeightedRows) -> list:
         raise NotImplementedError
@@ -145,6 +141,17 @@ class CertifiedClassifier(Labels, MapMethod):
         fit = int((self._room(rows) / matrix_bytes(1, copies=4)) ** 0.5)
         drawn = np.random.default_rng(0).permutation(len(rows.codes))
         return np.sort(drawn[: min(most, fit)])
+
+    def _folds_for_C(self, codes):
+        """(rows that train, rows that test) of five folds, each with every class."""
+        smallest = int(np.bincount(codes, minlength=len(self.classes_)).min())
+        if smallest < 2:
+            raise ValueError(
+                f"C='auto' leaves out folds and needs two rows of each class, got {smallest} of "
+                "one: give C as a number."
+            )
+        folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=0)
+        return folds.split(codes, codes)
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -230,23 +237,20 @@ class CertifiedClassifier(Labels, MapMethod):
         """
         gaps = np.array([c.gap for c in certificates])
         norms = np.array([c.error_norm for c in certificates])
+        shifts = np.array([c.shift for c in certificates])
         fit, more = rows.fit, np.zeros(len(gaps))
-        if fit is not None and spans_kernel_space(fit):
-            more, longest = missed_by_map(rows, self.kernel_, dual, C)
+        plain = fit is not None and fit.map.mean is None and not fit.map.append_residual
+        if plain and fit.correction is None and isinstance(fit.map.space, Landmarks):
+            more, longest = _missed_by_map(rows, self.kernel_, dual, C)
             if len(gaps) < len(more):
                 more = more.sum(keepdims=True)
             grown = np.sqrt(2 * np.maximum(gaps + more, 0.0)) - np.sqrt(2 * np.maximum(gaps, 0.0))
-            norms = norms + grown
-            more_shift = factor * longest * grown
-        shifts = np.array([c.shift for c in certificates])
-        if more.any():
-            shifts = shifts + more_shift
+            norms, shifts = norms + grown, shifts + factor * longest * grown
         self.gap_, self.error_norms_, self.intercept_errors_ = gaps + more, norms, shifts
-        aims = [rows.rounding.aim(self.tol, c.norm) for c in certificates]
-        self.converged_ = bool(np.all(self.gap_ <= np.array(aims)))
-        solved = bool(np.all(gaps <= np.array(aims)))
-        if not solved:
-            j = int(np.argmax(gaps / np.array(aims)))
+        aims = np.array([rows.rounding.aim(self.tol, c.norm) for c in certificates])
+        self.converged_ = bool(np.all(self.gap_ <= aims))
+        if not np.all(gaps <= aims):
+            j = int(np.argmax(gaps / aims))
             warnings.warn(
                 f"the certified error of the function is {norms[j]:.3g}, more than "
                 f"tol={self.tol:g} times its norm {certificates[j].norm:.3g}. The bound holds all "
@@ -300,13 +304,7 @@ def gram_of(rows: WeightedRows, some) -> np.ndarray:
     return problem.matrix(some)
 
 
-def spans_kernel_space(fit) -> bool:
-    """Whether functions of a map's coordinates are functions of the kernel's own space."""
-    plain = fit.map.mean is None and not fit.map.append_residual
-    return plain and fit.correction is None and isinstance(fit.map.space, Landmarks)
-
-
-def missed_by_map(rows: WeightedRows, kernel, dual, C) -> tuple[np.ndarray, float]:
+def _missed_by_map(rows, kernel, dual, C):
     """(what joins the gap of each dual point when K takes the place of Phi Phi', the longest row).
 
     c'(K - Phi Phi')c / 2, and the rounding of values: they are those of sums over landmarks, off by

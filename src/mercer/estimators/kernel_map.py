@@ -291,8 +291,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         True
         """
         feature_map = self._checked_map()
-        message = "a precomputed kernel cannot be evaluated between two new points."
-        self.kernel_.layout.require_data(message, TypeError)
+        self.kernel_.layout.require_data(
+            "a precomputed kernel cannot be evaluated between two new points.", TypeError
+        )
         return feature_map.pair_residual(*self._pair(X, Y))
 
     @with_resources
@@ -346,8 +347,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         The coefficients move to the landmarks once, and kernel tiles are multiplied as they are
         made. With many columns the coordinates themselves are cheaper, and more accurate.
         """
-        linear = self._checked_map().linear(coef, intercept)
-        return linear(self._points(X))
+        return self._checked_map().linear(coef, intercept)(self._points(X))
 
     def _checked_coefficients(self, coef, dimensions=(1,)):
         check_is_fitted(self)
@@ -441,11 +441,10 @@ def keep_fit(kernel_map: KernelMap, fit: MapFit) -> None:
     if fit.eigenvalues is not None:
         kernel_map.eigenvalues_ = fit.eigenvalues
     kernel_map.landmarks_ = space.kernel.layout.shown(space.S)
-    kernel_map.landmark_indices_ = space.indices
-    if space.indices is not None:
-        xp = namespace(space.example)
-        indices = on_device_of(space.indices, space.example, dtype=xp.int64)
-        kernel_map.landmark_indices_ = indices
+    indices, xp = space.indices, namespace(space.example)
+    if indices is not None:
+        indices = on_device_of(indices, space.example, dtype=xp.int64)
+    kernel_map.landmark_indices_ = indices
 
 
 @preimage_data.register

@@ -207,9 +207,14 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
             inner.fit(Phi, training.T, **params)
             return self
         inner = self._new_estimator()
-        require_parts(inner)
+        if not hasattr(inner, "partial_fit"):
+            raise TypeError(
+                f"{type(inner).__name__} has no partial_fit, and needs all coordinates at once. "
+                "Use an estimator that has (SGDClassifier, SGDRegressor, MiniBatchKMeans), or "
+                "KernelMap.transform(X), which is lazy, and a Dask estimator on it."
+            )
         self._fit_map(training, **changes)
-        self.estimator_ = fit_in_parts(inner, self.kernel_map_, training, params)
+        self.estimator_ = _fit_in_parts(inner, self.kernel_map_, training, params)
         return self
 
     @available_if(_inner_has("fit_predict"))
@@ -253,11 +258,11 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     def _inputs(self, training, changes):
         """A fresh estimator, and its input for the training points."""
-        found = machine_of(self, training) if takes_kernel_values(self, training) else None
-        if found is not None:
+        machine = _machine_of(self, training)
+        if machine is not None:
             self.kernel_, self.points_ = training.kernel, training.points
-            self.machine_ = found
-            return found, inputs(found, self.kernel_, self.points_)
+            self.machine_ = machine
+            return machine, _inputs(machine, self.kernel_, self.points_)
         inner = self._new_estimator()
         fit = self._fit_map(training, **changes)
         Phi = fit.coordinates(sparse=True)
@@ -275,7 +280,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         machine = vars(self).get("machine_")
         if machine is None:
             return self.estimator_, self.kernel_map_.transform(X)
-        return machine, inputs(machine, self.kernel_, self._points(X), self.points_)
+        return machine, _inputs(machine, self.kernel_, self._points(X), self.points_)
 
     def _map_changes(self, X):
         """A tolerance that is safe for the estimator, where the user has not given the map."""
@@ -343,7 +348,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         check_is_fitted(self)
         machine = vars(self).get("machine_")
         if machine is not None:
-            return functions(expansion_of_machine(machine, self.kernel_, self.points_))
+            return functions(_expansion_of_machine(machine, self.kernel_, self.points_))
         coef, intercept = linear_coef(self)
         return functions(self.kernel_map_.map_.coefficients(coef.T, intercept))
 
@@ -358,7 +363,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
             if name in ON_COORDINATES:
                 training = replace(Training.of(self.kernel_, self.points_), learner=self)
                 fit = self._fit_map(training)
-                inner = self.estimator_ = on_coordinates(machine, fit.coordinates())
+                inner = self.estimator_ = _on_coordinates(machine, fit.coordinates())
                 if name in vars(self):
                     return vars(self)[name]
         if inner is None or name.startswith("_") or not name.endswith("_"):
@@ -430,17 +435,7 @@ def linear_coef(model: Kernelized) -> tuple[np.ndarray, np.ndarray]:
 # --- rows that come in pieces -------------------------------------------------------------------
 
 
-def require_parts(estimator: Any):
-    """Refuse an estimator without partial_fit, before the map is fitted."""
-    if not hasattr(estimator, "partial_fit"):
-        raise TypeError(
-            f"{type(estimator).__name__} has no partial_fit, and needs all coordinates at once. "
-            "Use an estimator that has (SGDClassifier, SGDRegressor, MiniBatchKMeans), or "
-            "KernelMap.transform(X), which is lazy, and a Dask estimator on it."
-        )
-
-
-def fit_in_parts(estimator: Any, kernel_map: Any, training: Training, params: dict[str, Any]):
+def _fit_in_parts(estimator, kernel_map, training, params):
     """estimator.partial_fit on the coordinates of one piece of the rows after the other."""
     takes = inspect.signature(estimator.partial_fit).parameters
     if is_classifier(estimator) and "classes" in takes:
@@ -491,7 +486,11 @@ def whitens(estimator: Any) -> bool:
 
     Not PCA(n, whiten=True) and FastICA(n): they scale the n largest directions alone.
     """
-    return any(map(_whitens_itself, [estimator, *_inside(estimator)]))
+    inside: list[Any] = []
+    if hasattr(estimator, "get_params") and not isinstance(estimator, type):
+        # Steps of a pipeline, the base of a meta-estimator.
+        inside = [value for value in estimator.get_params().values() if hasattr(value, "fit")]
+    return any(map(_whitens_itself, [estimator, *inside]))
 
 
 def safe_tol(X: Any) -> float:
@@ -521,13 +520,6 @@ def _whitens_itself(estimator: Any) -> bool:
     )
 
 
-def _inside(estimator: Any) -> list[Any]:
-    """Estimators among the parameters: steps of a pipeline, the base of a meta-estimator."""
-    if not hasattr(estimator, "get_params") or isinstance(estimator, type):
-        return []
-    return [value for value in estimator.get_params().values() if hasattr(value, "fit")]
-
-
 # --- SVMs on kernel values: the same dual problem, [NPT] (17)-(20), for less ----------------------
 
 MACHINES = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
@@ -539,38 +531,29 @@ FEW_COORDINATES = 50
 COPIES = 1.5
 
 
-def takes_kernel_values(model: Any, training: Training) -> bool:
-    """Whether the estimator inside is a linear SVM that may have the kernel itself."""
-    inner = model.estimator
+def _machine_of(model, training):
+    """An unfitted machine of the kernel itself, for a linear SVM; None where there is none.
+
+    Also where coordinates are cheaper.
+    """
+    inner, kernel, points = model.estimator, training.kernel, training.points
     if type(inner) not in MACHINES or inner.kernel != "linear":
-        return False
-    if isinstance(model.kernel, KernelMap) or not is_numpy(training.points):
-        return False
-    kernel = training.kernel
-    return kernel.kind == "vectors" and kernel.is_psd is True and not kernel.runs_user_code
-
-
-def machine_of(model: Any, training: Training) -> Any:
-    """An unfitted machine; None where coordinates are cheaper."""
-    kernel, points = training.kernel, training.points
-    named = _named(kernel)
-    if named is None:
-        own = kernel.explicit_dim(points.shape[1])
-        few = own is not None and own <= FEW_COORDINATES
-        if few or matrix_bytes(len(points), COPIES) > Resources().limit():
-            return None
-    return clone(model.estimator).set_params(**named or {"kernel": "precomputed"})
-
-
-def _named(kernel):
-    """The parameters by which libsvm knows the kernel, or None."""
-    given, names = kernel.get_params(), [name for name in kernel.sklearn_names if name in LIBSVM]
-    if not names or any(np.ndim(value) for value in given.values()):
         return None
-    return {"kernel": names[0]} | given
+    if isinstance(model.kernel, KernelMap) or not is_numpy(points):
+        return None
+    if kernel.kind != "vectors" or kernel.is_psd is not True or kernel.runs_user_code:
+        return None
+    given, names = kernel.get_params(), [name for name in kernel.sklearn_names if name in LIBSVM]
+    if names and not any(np.ndim(value) for value in given.values()):
+        return clone(inner).set_params(kernel=names[0], **given)
+    own = kernel.explicit_dim(points.shape[1])
+    few = own is not None and own <= FEW_COORDINATES
+    if few or matrix_bytes(len(points), COPIES) > Resources().limit():
+        return None
+    return clone(inner).set_params(kernel="precomputed")
 
 
-def inputs(machine: Any, kernel: Any, points: Any, training: Any = None) -> Any:
+def _inputs(machine, kernel, points, training=None):
     """The input of the machine: points, or their kernel values."""
     if machine.kernel != "precomputed":
         return points
@@ -578,7 +561,7 @@ def inputs(machine: Any, kernel: Any, points: Any, training: Any = None) -> Any:
     return tiles.evaluate(kernel, kernel.layout.in_double(points), other)
 
 
-def on_coordinates(machine: Any, Phi: Any) -> Any:
+def _on_coordinates(machine, Phi):
     """The same machine as one of coordinates: its support vectors are those of the map."""
     linear = clone(machine)
     vars(linear).update(vars(machine))
@@ -588,20 +571,16 @@ def on_coordinates(machine: Any, Phi: Any) -> Any:
     return linear
 
 
-def expansion_of_machine(machine: Any, kernel: Any, points: Any) -> Expansion:
+def _expansion_of_machine(machine, kernel, points):
     """Its functions as sums of kernels at the support vectors: one, or one for each pair."""
     dual, b = np.asarray(machine.dual_coef_), np.ravel(machine.intercept_)
     W = dual.T
-    if len(b) > 1:
-        W = pair_columns(dual, np.repeat(np.arange(len(machine.n_support_)), machine.n_support_))
+    if len(b) > 1:  # libsvm lays coefficients out by class
+        codes = np.repeat(np.arange(len(machine.n_support_)), machine.n_support_)
+        pairs = combinations(range(len(dual) + 1), 2)
+        columns = [
+            np.where(codes == i, dual[j - 1], np.where(codes == j, dual[i], 0)) for i, j in pairs
+        ]
+        W = np.stack(columns, axis=1)
     S = kernel.landmarks(kernel.layout.in_double(pts.take(points, machine.support_)))
     return Expansion(kernel, S, np.ascontiguousarray(W), b)
-
-
-def pair_columns(dual: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Coefficients that libsvm lays out by class, as one column for each pair of classes."""
-    pairs = combinations(range(len(dual) + 1), 2)
-    columns = [
-        np.where(codes == i, dual[j - 1], np.where(codes == j, dual[i], 0)) for i, j in pairs
-    ]
-    return np.stack(columns, axis=1)

@@ -102,9 +102,6 @@ def functions(linear: Any):
     return listed[0] if len(listed) == 1 else listed
 
 
-# --- classifiers --------------------------------------------------------------------------------
-
-
 class Labels(ClassifierMixin):
     """A classifier whose labels are numbers where X lives, or NumPy's of anything."""
 

@@ -97,20 +97,16 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         if not isinstance(self.fit_intercept, (bool, np.bool_)):
             raise ValueError(f"fit_intercept must be True or False, got {self.fit_intercept!r}.")
         given = self.kernel if isinstance(self.kernel, KernelMap) else None
-        resources = resources_of(given, self.memory_limit)
-        options, preconditioning = None, Preconditioning()
-        if given is not None and self.form == "iterative":
-            preconditioning = landmarks_of(given)
-        elif given is not None:
-            options = map_options(given)
+        iterative = self.form == "iterative"
+        preconditioning = landmarks_of(given if iterative else None)
         found = self._read(
             X,
             y,
             sample_weight,
             targets="numbers",
             why=f"form='{self.form}'" if self.form in ("iterative", "fourier") else None,
-            resources=resources,
-            workers=self.form == "iterative",
+            resources=resources_of(given, self.memory_limit),
+            workers=iterative,
         )
         problem = RidgeProblem(
             found,
@@ -121,7 +117,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
             found.n_targets,
             tol=self.tol,
             max_iter=self.max_iter,
-            map=options,
+            map=None if given is None or iterative else map_options(given),
             preconditioning=preconditioning,
             keep_partial=self.keep_partial,
         )
@@ -213,8 +209,10 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         return r2_score(as_host(y), as_numpy(self.predict(X)), sample_weight=weights)
 
 
-def landmarks_of(given: KernelMap) -> Preconditioning:
+def landmarks_of(given: KernelMap | None) -> Preconditioning:
     """The iterations solve with the kernel itself: a KernelMap gives them landmarks alone."""
+    if given is None:
+        return Preconditioning()
     # "auto" leaves the basis to mercer, and "cholesky" are the landmarks themselves.
     harmless = {
         "basis": ("cholesky", "auto"),
