@@ -29,7 +29,7 @@ from ..engine import (
     positive_part,
     tiles,
 )
-from ..expansion import RKHSFunction
+from ..expansion import Expansion, RKHSFunction
 from ..kernels import Data, Input, Linear
 from ..kernels import points as pts
 from ..rows import Training
@@ -82,6 +82,9 @@ class CertifiedClassifier(Labels, MapMethod):
     intercept_errors_: np.ndarray
     classes_: Any
     C_: float
+    _solve: Any  # from rows to decision_ and its certificate
+    _chosen_C: Any  # from rows to C, where it is "auto"
+    _ways: Any  # from rows to costs, of which the first is taken
 
     @all_or_nothing
     def fit(self, X: Input, y: Input | None = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -113,15 +116,6 @@ class CertifiedClassifier(Labels, MapMethod):
         training = Training.of(rows.kernel, rows.points, memory_limit=own._room(rows))
         T = np.zeros((len(rows.codes), 1))
         return Plan.of(RidgeProblem(training, T, Given(np.ones(1))), own._ways(rows))
-
-    def _ways(self, rows: WeightedRows) -> list:
-        raise NotImplementedError
-
-    def _solve(self, rows: WeightedRows) -> None:
-        raise NotImplementedError
-
-    def _chosen_C(self, rows: WeightedRows) -> float:
-        raise NotImplementedError
 
     def _follow(self, points):
         """Arrays of numbers among the attributes go where the rows are."""
@@ -265,10 +259,17 @@ class CertifiedClassifier(Labels, MapMethod):
         """Values of every function of the model, with intercepts: one column per function."""
         return self.decision_(self._points(X))
 
-    def _support(self, rows, used):
-        """Some of the rows as the points S of an expansion."""
+    def _keep_functions(self, rows, dual, b, used):
+        """decision_ from dual coefficients of all rows; `used` are those that an expansion has."""
+        b = on_device_of(b, on_device_of(dual[:0], rows.points, dtype=float))
+        if rows.fit is not None:
+            w = rows.points.T @ on_device_of(dual, rows.points, dtype=float)
+            self.coef_, self.decision_ = w.T, rows.fit.map.linear(w, b)
+            return
         kernel, n = rows.kernel, self.n_rows_
-        return kernel.layout.support(kernel, rows.points, used, rows.kept, n)
+        S = kernel.layout.support(kernel, rows.points, used, rows.kept, n)
+        W = on_device_of(dual[used], rows.points, dtype=float)
+        self.decision_ = Expansion(kernel, S, W, b)
 
     @on_fitted
     def error_bound(self, X: Data, *, diag: ArrayLike | None = None) -> np.ndarray:
@@ -283,8 +284,8 @@ class CertifiedClassifier(Labels, MapMethod):
 
     def _bounds(self, X, diag):
         points = self._points(X)
-        example = getattr(self.decision_, "W", None)
-        example = self.decision_.coef if example is None else example
+        decision = self.decision_
+        example = decision.W if isinstance(decision, Expansion) else decision.coef
         own = self.kernel_.layout.own_values(self.kernel_, points, diag, example)
         xp = namespace(own)
         lengths = xp.sqrt(positive_part(xp.astype(own, xp.float64, copy=False)))

@@ -546,7 +546,7 @@ def _key_of(model, *arrays):
 
 
 def _resumed(checkpoint, model, arrays, search):
-    """What a search finds, as attributes; or has found, where a fit of the same rows was killed.
+    """Attributes that a search finds, or has found, where a fit of the same rows was killed.
 
     A checkpoint keeps it in an unfitted copy of the model.
     """

@@ -6,7 +6,6 @@ import numpy as np
 from scipy.special import log_softmax
 
 from ..engine import namespace, on_device_of
-from ..expansion import Expansion
 from ..kernels import Data, KernelLike, Precomputed
 from ..rows import Training
 from ..solve import LogisticProblem
@@ -120,18 +119,12 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
         self.gap_ = float(self.gap_[0])
         self.error_norms_ = np.full(q, self.error_norms_[0])
         self.intercept_errors_ = np.full(q, self.intercept_errors_[0])
-        A = on_device_of(found.A, rows.points, dtype=float)
-        b = on_device_of(found.b, A)
-        self.intercept_ = b
+        self._keep_functions(rows, found.A, found.b, np.arange(len(found.A)))
         full = np.zeros((self.n_rows_, q))
         full[rows.kept] = found.A
-        self.dual_coef_ = on_device_of(full.T, A)
-        if rows.fit is not None:
-            w = rows.points.T @ A
-            self.coef_ = w.T
-            self.decision_ = rows.fit.map.linear(w, b)
-            return
-        self.decision_ = Expansion(rows.kernel, self._support(rows, np.arange(len(found.A))), A, b)
+        self.dual_coef_, self.intercept_ = (
+            on_device_of(part, self.decision_.b) for part in (full.T, found.b)
+        )
 
     def _ways(self, rows):
         return [way for _, way in self._problem(rows, self.C_).offers()]

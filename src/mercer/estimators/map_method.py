@@ -54,6 +54,7 @@ class Projection(TransformerMixin, MapMethod):
     """A method that gives every row its scores, and learns from rows alone."""
 
     projection_: Any  # an Expansion or a LinearOnMap: from points to scores
+    _fit: Any  # from X to scores of the training points, or None where they are not at hand
 
     @all_or_nothing
     def fit(self, X: Input, y: object = None) -> Self:
@@ -67,10 +68,6 @@ class Projection(TransformerMixin, MapMethod):
         refuse_stream(X)
         scores = self._fit(X)
         return self.transform(X) if scores is None or in_pieces(X) else scores
-
-    def _fit(self, X: Input) -> Any:
-        """Scores of the training points, or None where they are not at hand."""
-        raise NotImplementedError
 
     @lazily
     def transform(self, X: Data) -> np.ndarray:
@@ -159,20 +156,11 @@ class ClassScores(Labels):
 # --- columns of scores, and points --------------------------------------------------------------
 
 
-def on_host(points: Any):
-    return not is_array(points) or is_numpy(points) or scipy.sparse.issparse(points)
-
-
 def copy(points: Any):
     """The caller may change X after fit."""
     if is_numpy(points) or scipy.sparse.issparse(points):
         return points.copy()
     return points + 0 if is_array(points) else points
-
-
-def support(values: Array):
-    """1 for a component, 0 for a zero eigenvalue."""
-    return namespace(values).astype(values > 0, values.dtype)
 
 
 def inverse_root(values: Array):

@@ -53,6 +53,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
     memory_limit: Any
     solution_: RidgeSolution
     single_target_: bool
+    _penalty: Any  # from what was read to penalties, or to candidates to choose from
 
     prediction_ = _of_solution("prediction", "The function from points to predictions.")
     error_norms_ = _of_solution("error_norms", "The certified error of each function.")
@@ -122,10 +123,6 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
             keep_partial=self.keep_partial,
         )
         return problem, SOLVER.get(self.form, self.form), found
-
-    def _penalty(self, found: Training) -> Given | LeaveOneOut:
-        """Penalties that are given, or the candidates to choose from."""
-        raise NotImplementedError
 
     @all_or_nothing
     def fit(self, X: Input, y: Input | None = None, sample_weight: Input | None = None) -> Self:

@@ -20,7 +20,6 @@ from ..engine import (
     one_blas_thread,
     single_threaded,
 )
-from ..expansion import Expansion
 from ..kernels import Data, KernelLike, Precomputed
 from ..solve import MarginProblem
 from .base import on_fitted
@@ -147,15 +146,13 @@ class KernelSVC(CertifiedClassifier):
     def _by_landmarks(self, training):
         limit = Resources.of(self).limit(training.points)
         room = max(1, limit - MatrixProduct.bytes_beside(training.kernel, training.points))
-        given, self.kernel = (
-            self.kernel,
-            KernelMap(
-                self.kernel,
-                max_rank=MarginProblem.most_landmarks(training.n, room),
-                pivots="random",
-                random_state=0,
-                memory_limit=self.memory_limit,
-            ),
+        given = self.kernel
+        self.kernel = KernelMap(
+            given,
+            max_rank=MarginProblem.most_landmarks(training.n, room),
+            pivots="random",
+            random_state=0,
+            memory_limit=self.memory_limit,
         )
         try:
             return super()._kept_rows(training)
@@ -234,16 +231,11 @@ class KernelSVC(CertifiedClassifier):
         for j, (first, second) in enumerate(pairs.classes):
             laid[second - 1, codes == first] = sign * full[used[codes == first], j]
             laid[first, codes == second] = sign * full[used[codes == second], j]
-        W = on_device_of(full[used], rows.points, dtype=float)
-        self.dual_coef_ = on_device_of(laid, W)
-        self.intercept_ = on_device_of(sign * b, W)
+        self._keep_functions(rows, full, b, used)
+        self.dual_coef_, self.intercept_ = (
+            on_device_of(part, self.decision_.b) for part in (laid, sign * b)
+        )
         self.n_iter_ = max(found.n_iter for found in solutions)
-        if rows.fit is not None:
-            w = rows.points.T @ on_device_of(full, rows.points)
-            self.coef_ = w.T
-            self.decision_ = rows.fit.map.linear(w, on_device_of(b, w))
-            return
-        self.decision_ = Expansion(rows.kernel, self._support(rows, used), W, on_device_of(b, W))
 
     # --- C ----------------------------------------------------------------------------------------
 

@@ -91,13 +91,11 @@ class Evidence:
 
     def best(self, start: Covariance, steps: int) -> Covariance:
         """The covariance found from a start, its B of the same kind, by at most so many steps."""
-        full = start.B.ndim == 2
+        full, unit = start.B.ndim == 2, self.d**-0.5
         # A matrix is pulled to its start, entries of B by 1 / sqrt(d); lengths to those of `plain`.
-        unit = self.d**-0.5
         first = np.zeros(self.d**2) if full else -np.log(start.B)
-        prior = first if full else np.full(self.d, -math.log(self.plain))
+        centre = np.r_[first if full else np.full(self.d, -math.log(self.plain)), np.zeros(4)]
         deviation = np.r_[np.full(len(first), 1.0 if full else LENGTHS), np.full(4, SCALES)]
-        centre = np.r_[prior, np.zeros(4)]
 
         def read(theta: np.ndarray):
             free, scales = theta[:-4], theta[-4:]

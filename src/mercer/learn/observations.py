@@ -75,8 +75,12 @@ class Observations:
         # Relative to the first copy: equal targets have a spread of exactly zero.
         first = T[order[new]]
         beyond = T - first[group]
-        shift = _sums(group, w[:, None] * beyond) / total[:, None]
-        spread = _sums(group, w[:, None] * (beyond - shift[group]) ** 2).sum(axis=1) / unit
+
+        def sums(values):
+            return np.column_stack([np.bincount(group, w * column) for column in values.T])
+
+        shift = sums(beyond) / total[:, None]
+        spread = sums((beyond - shift[group]) ** 2).sum(axis=1) / unit
         return cls(
             pts.take(X, order[new]),
             on_device_of(first + shift, X),
@@ -164,8 +168,3 @@ def by_value(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(order, new): rows sorted by value, and which of them differ from the one before."""
     order = np.lexsort(values.T[::-1])
     return order, np.r_[True, (values[order][1:] != values[order][:-1]).any(axis=1)]
-
-
-def _sums(group, values):
-    """Sums over groups, column by column."""
-    return np.column_stack([np.bincount(group, column) for column in values.T])
