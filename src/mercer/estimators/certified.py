@@ -110,12 +110,14 @@ class CertifiedClassifier(Labels, MapMethod):
 
     def __plan__(self, X: Any, y: Any, sample_weight: Any = None) -> Plan:
         """Costs of every way to solve for these rows; the first is taken."""
-        own = clone(self)
-        rows = own._rows(X, y, sample_weight)
-        own.C_ = 1.0 if self.C == "auto" else float(self.C)
-        training = Training.of(rows.kernel, rows.points, memory_limit=own._room(rows))
+        return clone(self).__planned__(X, y, sample_weight)
+
+    def __planned__(self, X: Any, y: Any, sample_weight: Any) -> Plan:
+        rows = self._rows(X, y, sample_weight)
+        self.C_ = 1.0 if self.C == "auto" else float(self.C)
+        training = Training.of(rows.kernel, rows.points, memory_limit=self._room(rows))
         T = np.zeros((len(rows.codes), 1))
-        return Plan.of(RidgeProblem(training, T, Given(np.ones(1))), own._ways(rows))
+        return Plan.of(RidgeProblem(training, T, Given(np.ones(1))), self._ways(rows))
 
     def _follow(self, points):
         """Arrays of numbers among the attributes go where the rows are."""

@@ -152,6 +152,7 @@ class EncodedTable(BaseEstimator):
     def _keeping(self, rows, chosen):
         """The rows with the chosen columns; the encoder follows where others are left out."""
         if len(chosen) < rows.X.shape[1]:
+            assert self.encoder_ is not None
             kinds = {f"{kind}s": bool(np.isin(self._outputs(kind), chosen).any()) for kind in KINDS}
             self.encoder_ = encoder_tools.keep_outputs(self.encoder_, **kinds)
         return of_columns(rows, chosen)
@@ -183,7 +184,7 @@ class EncodedTable(BaseEstimator):
         """The columns of the kinds that another model kept."""
         kept = np.arange(width)
         for kind in KINDS if self.encoder_ is not None else ():
-            if not len(model._outputs(kind)):
+            if not len(getattr(model.encoder_, f"{kind}_outputs_")):
                 kept = np.setdiff1d(kept, self._outputs(kind))
         return kept
 

@@ -200,8 +200,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         Rows that come in pieces (a stream or a Dask collection of many rows) need an estimator with
         partial_fit, which learns from one piece after the other.
         """
-        training, params = self._begin(X, y, "fit", params)
-        changes = self._map_changes(X)
+        training, changes, params = self._begin(X, y, "fit", params)
         if training.is_held:
             inner, Phi = self._inputs(training, changes)
             inner.fit(Phi, training.T, **params)
@@ -221,21 +220,21 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     @all_or_nothing
     def fit_predict(self, X: Data, y: ArrayLike | None = None, **params: object) -> np.ndarray:
         """Fit, and return the estimator's labels of the training points."""
-        training, params = self._begin(X, y, "fit_predict", params)
-        inner, Phi = self._inputs(training, self._map_changes(X))
+        training, changes, params = self._begin(X, y, "fit_predict", params)
+        inner, Phi = self._inputs(training, changes)
         return inner.fit_predict(Phi, training.T, **params)
 
     @all_or_nothing
     def fit_transform(self, X: Data, y: ArrayLike | None = None, **params: object) -> np.ndarray:
         """Fit, and return the estimator's transform of the training points."""
-        training, params = self._begin(X, y, "fit_transform", params)
-        inner, Phi = self._inputs(training, self._map_changes(X))
+        training, changes, params = self._begin(X, y, "fit_transform", params)
+        inner, Phi = self._inputs(training, changes)
         if hasattr(inner, "fit_transform"):
             return inner.fit_transform(Phi, training.T, **params)
         return inner.fit(Phi, training.T, **params).transform(Phi)
 
     def _begin(self, X, y, caller, params):
-        """The rows, and what is passed on to the estimator."""
+        """(the rows, options of the map, what is passed on to the estimator)."""
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise TypeError(
                 f"estimator must be a scikit-learn estimator, got {type(self.estimator).__name__} "
@@ -254,7 +253,9 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
             params["sample_weight"] = to_namespace_of(training.weights, training.points)
         for name in ("machine_", "points_", "estimator_", "kernel_map_"):
             self.__dict__.pop(name, None)
-        return training, params
+        # A tolerance that is safe for the estimator, where the user has not given the map.
+        safe = whitens(self.estimator) and not isinstance(self.kernel, KernelMap)
+        return training, {"tol": safe_tol(X)} if safe else {}, params
 
     def _inputs(self, training, changes):
         """A fresh estimator, and its input for the training points."""
@@ -281,11 +282,6 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         if machine is None:
             return self.estimator_, self.kernel_map_.transform(X)
         return machine, _inputs(machine, self.kernel_, self._points(X), self.points_)
-
-    def _map_changes(self, X):
-        """A tolerance that is safe for the estimator, where the user has not given the map."""
-        plain = not isinstance(self.kernel, KernelMap)
-        return {"tol": safe_tol(X)} if plain and whitens(self.estimator) else {}
 
     def _new_estimator(self):
         inner = clone(self.estimator)

@@ -330,46 +330,47 @@ class LearnedModel(EncodedTable):
         self.validation_ = f"{n_folds} folds of {count} groups"
         for known, new in GroupKFold(n_folds).split(y, groups=groups):
             own = None if weights is None else weights[known]
-            again = self._refitted(judged, checkpoint, rows_at(X, known), y[known], own)
+            again = self._fitted_like(self, judged, checkpoint, rows_at(X, known), y[known], own)
             found = ask(again, rows_at(X, new))
             del again  # the next fit needs its memory
             yield new, found
 
-    def _refitted(self, judged, checkpoint, X, y, weights) -> Any:
-        """A model of other rows with what this one chose: columns, metric, family, stack.
+    @classmethod
+    def _fitted_like(cls, model, judged, checkpoint, X, y, weights) -> Any:
+        """A model of other rows with what another one chose: columns, metric, family, stack.
 
         The rest, the kernel above all, is learned from these rows; errors are for others to judge.
-        `judged` is what the fit of this model returned.
+        `judged` is what the fit of that model returned.
         """
-        own = clone(self).set_params(verbose=False)
-        if "class_weight" in own.get_params(deep=False):
-            own.set_params(class_weight=None)  # the weights of rows hold them already
+        self = clone(model).set_params(verbose=False)
+        if "class_weight" in self.get_params(deep=False):
+            self.set_params(class_weight=None)  # the weights of rows hold them already
 
         def fit(Z, targets):
-            own.__dict__.pop("_means_without_", None)
-            T, together = targets.columns, self.copied_rows_ > 0
-            rng = as_generator(own.random_state)
+            self.__dict__.pop("_means_without_", None)
+            T, together = targets.columns, model.copied_rows_ > 0
+            rng = as_generator(self.random_state)
             learning = rng.spawn(1)[0]
             rows = Observations.of(Z, T, targets.weights, together=together)
-            rows = own._keeping(rows, own._columns_like(self, Z.shape[1]))
-            family = None if own.kernel is not None else self.learn_report_.family
+            rows = self._keeping(rows, self._columns_like(model, Z.shape[1]))
+            family = None if self.kernel is not None else model.learn_report_.family
 
             def search():
-                metric, options = self.metric_, {"effort": "quick", "family": family}
-                return {"learn_report_": own._learned(rows, targets, metric, learning, **options)}
+                metric, options = model.metric_, {"effort": "quick", "family": family}
+                return {"learn_report_": self._learned(rows, targets, metric, learning, **options)}
 
-            known = _resumed(checkpoint, own, (Z, T, weights, None), search)
-            own.learn_report_ = known.learn_report_
-            solution = own._solved(rows, targets, rng)
-            own._keep_uncertainty(rows, solution, rng)
-            own._join(rows, targets, self.stack_, judged.learners)
-            own._intervals_like(self, y, judged, _signal(rows, solution))
-            return own
+            known = _resumed(checkpoint, self, (Z, T, weights, None), search)
+            self.learn_report_ = known.learn_report_
+            solution = self._solved(rows, targets, rng)
+            self._keep_uncertainty(rows, solution, rng)
+            self._join(rows, targets, model.stack_, judged.learners)
+            self._intervals_like(model, y, judged, _signal(rows, solution))
+            return self
 
-        targets = Targets.of(y, own._task, weights)
+        targets = Targets.of(y, self._task, weights)
         if targets.classes is not None:
-            own.classes_ = targets.classes
-        return own._on_rows(X, targets, fit)
+            self.classes_ = targets.classes
+        return self._on_rows(X, targets, fit)
 
     def __plan__(self, n: int) -> Plan:
         """The ways of the last fit of n rows, with a usual kernel in place of the learned one."""
@@ -453,10 +454,17 @@ class LearnedModel(EncodedTable):
         return found | {"chosen_": chosen, "unseen_": unseen}
 
     def _learned(self, rows, targets, metric, rng, **options):
-        sizes = {"max_landmarks": self.max_landmarks, "n_rounds": self.n_rounds}
-        return learn_from(rows, targets, self.kernel, metric=metric, rng=rng, **sizes, **options)[
-            -1
-        ]
+        found = learn_from(
+            rows,
+            targets,
+            self.kernel,
+            metric=metric,
+            max_landmarks=self.max_landmarks,
+            n_rounds=self.n_rounds,
+            rng=rng,
+            **options,
+        )
+        return found[-1]
 
     def _compare(self, gains, weights, constant):
         """Notice, and warn, where rows left out are predicted no better than by the mean.

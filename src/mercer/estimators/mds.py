@@ -185,7 +185,12 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         B, self._row_means_ = _gram(D * D)
         k = min(self.n_components, D.shape[0])
         values, U = spectrum(B, k)
-        self._report_negative(values)
+        noise = 8 * values.shape[0] * eps_of(values) * float(xp.max(xp.abs(values)))
+        negative = int(xp.sum(xp.astype(values < -noise, xp.int64)))
+        self.negative_eigenvalues_ = values[values.shape[0] - negative :]
+        size = float(xp.sum(xp.abs(values)))
+        lost = float(-xp.sum(self.negative_eigenvalues_)) if negative else 0.0
+        self.negative_share_ = lost / size if size else 0.0
         if self.correction is not None and self.negative_eigenvalues_.shape[0]:
             values, U = spectrum(self._corrected(D, float(values[-1])), k)
         total = float(xp.sum(positive_part(values)))
@@ -202,15 +207,6 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Squared lengths in the unit of the distances; beyond the range of numbers 0 or inf."""
         with np.errstate(over="ignore", under="ignore"):
             return values * self._size_ * self._size_
-
-    def _report_negative(self, values):
-        xp = namespace(values)
-        noise = 8 * values.shape[0] * eps_of(values) * float(xp.max(xp.abs(values)))
-        negative = int(xp.sum(xp.astype(values < -noise, xp.int64)))
-        self.negative_eigenvalues_ = values[values.shape[0] - negative :]
-        size = float(xp.sum(xp.abs(values)))
-        lost = float(-xp.sum(self.negative_eigenvalues_)) if negative else 0.0
-        self.negative_share_ = lost / size if size else 0.0
 
     def _corrected(self, D, smallest):
         """The corrected B; its row means are kept for new points."""

@@ -8,7 +8,6 @@ good the model is.
 """
 
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 
 import numpy as np
 
@@ -91,10 +90,12 @@ class CrossFit:
         """The best of: no metric, a diagonal one, a full one; and then of the sets of columns."""
         enough = self.rows.n >= LEAST_RATIO * len(column_sets[0])
         allowed = METRICS[metric if self.rows.n >= LEAST_ROWS else None]
-        return self._best(allowed, column_sets if enough else column_sets[:1])
+        return self.best_of(allowed, column_sets if enough else column_sets[:1])
 
-    def _best(self, metrics, column_sets, least_gain=0.0):
-        """`least_gain` is the share by which more columns must lower the mean loss."""
+    def best_of(
+        self, metrics: list[str | None], column_sets: list[np.ndarray], least_gain: float = 0.0
+    ) -> Candidate:
+        """The best of metrics, then of sets; more columns must lower the mean loss by a share."""
         best, *others = self.candidates(metrics, column_sets[0])
         for more in others:
             best = better(more, best)
@@ -143,7 +144,7 @@ class CrossFit:
             int(rng.integers(2**31)),
             parts=SHORT_PARTS,
         )
-        return short._best([metric], column_sets, GAIN / some.n**0.5).columns
+        return short.best_of([metric], column_sets, GAIN / some.n**0.5).columns
 
     def candidates(self, metrics: list[str | None], columns: np.ndarray) -> list[Candidate]:
         """Metrics on these columns, with their predictions: one search per fold finds them all."""
@@ -167,7 +168,7 @@ class CrossFit:
             )
             # Where there is no simpler kernel, one serves all metrics.
             simpler = simpler[: len(metrics) - 1]
-            for i, learned in zip_longest(range(len(metrics)), simpler, fillvalue=last):
+            for i, learned in enumerate([*simpler, *[last] * (len(metrics) - len(simpler))]):
                 predicted[i, asked] += share * self._predicted(some, cells, asked, known, learned)
         T, classes, weights = self.targets.columns, self.targets.classes, self.rows.row_weights
         found = []

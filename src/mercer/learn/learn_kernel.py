@@ -422,7 +422,10 @@ class _Search:
             best = Trial(kernel, self.plain, alpha=1.0, error=0.0)
             self._record(best, (0, 0))
             return [self._learned(best)]
-        best, last, simpler, evident = None, (0, 0), [], None
+        best: Any = None
+        evident: Any = None
+        simpler: list[Trial] = []
+        last = (0, 0)
         stages = self._stages(max_landmarks)
         for i, (rows, landmarks) in enumerate(stages):
             if best is not None and best.close:
