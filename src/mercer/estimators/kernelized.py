@@ -2,7 +2,8 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from numbers import Real
 from types import MethodType
@@ -34,7 +35,6 @@ from ..engine import (
     tiles,
 )
 from ..expansion import Expansion, RKHSFunction
-from ..feature_map import FeatureMap
 from ..kernels import Data, Input, KernelLike, as_kernel
 from ..kernels import points as pts
 from ..rows import Column, Training, first_block, refuse_stream
@@ -440,26 +440,19 @@ def _fit_in_parts(estimator, kernel_map, training, params):
     if training.weights is not None:
         columns.append(training.weights)
     rows = training.rows_of(kernel_map.kernel_)
-    return rows.chain(PartialFitStep(kernel_map.map_, params), estimator, columns)
+    return rows.chain(partial(_fitted_further, kernel_map.map_, params), estimator, columns)
 
 
-@dataclass(frozen=True)
-class PartialFitStep:
+def _fitted_further(feature_map, params, estimator, points, y=None, weights=None):
     """The estimator after one more block of rows, mapped in panels."""
-
-    map: FeatureMap
-    params: dict
-
-    def __call__(self, estimator, points, y=None, weights=None):
-        for panel in self.map.panels(points):
-            targets, params = None if y is None else y[panel.where], self.params
-            if weights is not None:
-                own = weights[panel.where]
-                if not np.any(own):
-                    continue  # scikit-learn refuses weights that are all zero
-                params = params | {"sample_weight": own}
-            estimator.partial_fit(panel.coordinates, targets, **params)
-        return estimator
+    for panel in feature_map.panels(points):
+        targets, own = None if y is None else y[panel.where], params
+        if weights is not None:
+            if not np.any(weights[panel.where]):
+                continue  # scikit-learn refuses weights that are all zero
+            own = params | {"sample_weight": weights[panel.where]}
+        estimator.partial_fit(panel.coordinates, targets, **own)
+    return estimator
 
 
 # --- estimators that divide coordinates by their spread -----------------------------------------

@@ -376,7 +376,7 @@ class LearnedModel(EncodedTable):
         """The ways of the last fit of n rows, with a usual kernel in place of the learned one."""
         X = np.random.default_rng(0).uniform(size=(n, PLANNED_COLUMNS))
         with using(Resources.of(self)):
-            rows = Observations(X, np.zeros((n, 1)), None, None, None, np.arange(n), None)
+            rows = Observations(X, np.zeros((n, 1)))
             problem = _last_problem(rows, Matern(1.5), PLANNED_ALPHA, True)
             return Plan.of_solvers(problem, self.solver)
 
@@ -407,7 +407,7 @@ class LearnedModel(EncodedTable):
             return self._landmark_ridge_
         if "_cached_uncertainty" not in vars(self):  # r x r numbers, too large to be saved
             zeros = namespace(self.points_).zeros_like(self.points_[:, :1])
-            rows = Observations(self.points_, zeros, self._weights_, None, None, np.empty(0), None)
+            rows = Observations(self.points_, zeros, self._weights_)
             problem = rows.problem(self.kernel_, self.alpha_, choose=False)
             self._cached_uncertainty = LandmarkSolver(self._landmark_rows_).solve(problem)
         return self._cached_uncertainty

@@ -8,7 +8,7 @@ leaving one observation out means then depends on the weights:
 - other weights say how much a row counts: the row is left out with all of its weight.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,11 +42,11 @@ class Observations:
 
     X: Any
     T: Any
-    weights: Any
-    share: Any
-    spread: Any
-    group: np.ndarray
-    row_weights: np.ndarray | None
+    weights: Any = None
+    share: Any = None
+    spread: Any = None
+    group: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
+    row_weights: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -63,7 +63,7 @@ class Observations:
             weights, counted = None, True  # equal weights say nothing
         values = as_numpy(X)
         if weights is None and not has_copies(values):
-            return cls(X, on_device_of(T, X), None, None, None, np.arange(n), None)
+            return cls(X, on_device_of(T, X), group=np.arange(n))
         order, new = by_value(values)
         if not counted:
             new[:] = True
@@ -99,7 +99,7 @@ class Observations:
         """Some of the distinct rows; `group` has no meaning there and is empty."""
         own = {name: getattr(self, name) for name in ("X", "T", "weights", "share", "spread")}
         own = {name: part if part is None else pts.take(part, rows) for name, part in own.items()}
-        return Observations(**own, group=np.empty(0, dtype=int), row_weights=None)
+        return Observations(**own)
 
     def problem(
         self, kernel: Any, alpha: float, *, choose: bool = True, points: Any = None, **options: Any
