@@ -419,9 +419,9 @@ class _Search:
         # Rules such as gamma="scale" become numbers once; lengths are tuned from there.
         kernel = kernel.bind_points(applied(self.X, self.plain), None)
         if self.targets.constant:
-            best = Trial(kernel, self.plain, alpha=1.0, error=0.0)
-            self._record(best, (0, 0))
-            return [self._learned(best)]
+            mean = Trial(kernel, self.plain, alpha=1.0, error=0.0)
+            self._record(mean, (0, 0))
+            return [self._learned(mean)]
         best: Any = None
         evident: Any = None
         simpler: list[Trial] = []
