@@ -57,8 +57,7 @@ if _TYPE_CHECKING:
     from .estimators.plan import plan
     from .estimators.preimages import preimage
     from .estimators.regressor import KernelRegressor
-    from .estimators.ridge import KernelRidge
-    from .estimators.ridge_cv import KernelRidgeCV
+    from .estimators.ridge import KernelRidge, KernelRidgeCV
     from .estimators.svc import KernelSVC
     from .explore import explore
     from .explore.compare import KernelComparison, compare_kernels
@@ -92,8 +91,7 @@ _offered = _door(
         "estimators.plan": "plan",
         "estimators.preimages": "preimage",
         "estimators.regressor": "KernelRegressor",
-        "estimators.ridge": "KernelRidge",
-        "estimators.ridge_cv": "KernelRidgeCV",
+        "estimators.ridge": "KernelRidge KernelRidgeCV",
         "estimators.svc": "KernelSVC",
         "explore.compare": "KernelComparison compare_kernels",
         "explore.plots": "FeatureSpaceDisplay GramDisplay ResidualDisplay SpectrumDisplay",

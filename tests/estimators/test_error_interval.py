@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
 
 from mercer import KernelClassifier, KernelRegressor
-from mercer.estimators.error_interval import rmse_interval, share_interval
+from mercer.estimators.left_out import rmse_interval, share_interval
 
 
 @pytest.mark.parametrize("n", [10, 60, 500])

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from mercer import RBF, Chunks, Kernelized, KernelMap
-from mercer.estimators.whitening import safe_tol, whitens
+from mercer.estimators.kernelized import safe_tol, whitens
 
 SAFE = np.sqrt(np.finfo(np.float64).eps)
 

@@ -16,7 +16,7 @@ from mercer import (
     RationalQuadratic,
     learn_kernel,
 )
-from mercer.learn.gradients import average_outer_product
+from mercer.learn.metric import average_outer_product
 from mercer.learn.observations import Observations
 
 KERNELS = [
@@ -52,7 +52,7 @@ def test_slopes_are_differences(kernel, rng):
 
 
 def test_the_average_outer_product_is_the_mean_over_rows(rng, monkeypatch):
-    import mercer.learn.gradients as gradients
+    import mercer.learn.metric as gradients
 
     monkeypatch.setattr(gradients, "BLOCK_VALUES", 100)  # several blocks of rows
     kernel, h = Matern(1.5, 2.0), 1e-5
@@ -80,7 +80,7 @@ def test_slopes_of_the_whole_function(rng):
     module = sys.modules[learn_kernel.__module__]
     X = rng.normal(size=(60, 3))
     T = np.column_stack([np.sin(X[:, 0]), X[:, 1]])
-    stage = module._Stage(Observations.of(X, T), np.arange(20), None)
+    stage = module._Stage(Observations.of(X, T), 20, None)
     for B in (np.array([0.5, 1.0, 0.2]), rng.normal(size=(3, 2))):
         trial = stage.judged(module.Trial(RBF(0.4), B, linear=0.3))
         a = stage._function(trial)[0]

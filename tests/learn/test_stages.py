@@ -40,7 +40,7 @@ def test_few_landmarks_find_what_more_would_find(smooth, monkeypatch):
 
 def test_a_stage_knows_what_its_landmarks_miss(smooth):
     X, y = smooth[0][:300], smooth[1][:300]
-    stage = module._Stage(Observations.of(X, y[:, None]), np.arange(40), None)
+    stage = module._Stage(Observations.of(X, y[:, None]), 40, None)
     trial = stage.judged(module.Trial(Matern(1.5, 2.0), np.eye(5), linear=0.1))
     K = Matern(1.5, 2.0)(X) + 0.1 * X @ X.T
     missed = np.trace(K - K[:, :40] @ np.linalg.solve(K[:40, :40], K[:40]))
@@ -66,7 +66,7 @@ def test_families_are_compared_by_exact_errors(target, smooth, rng, monkeypatch)
     X = smooth[0][:400, :2]
     y = np.sin(2 * X[:, 0]) if target == "smooth" else np.abs(np.sin(9 * X)).sum(axis=1)
     y = y + 0.1 * rng.normal(size=400)
-    stage = module._Stage(Observations.of(X, y[:, None]), np.arange(20), None)
+    stage = module._Stage(Observations.of(X, y[:, None]), 20, None)
     trials = [
         replace(stage.judged(module.Trial(Matern(nu, 1.0), np.eye(2))), missed=9.0)
         for nu in (0.5, 1.5, 2.5)
@@ -81,25 +81,26 @@ def test_families_are_compared_by_exact_errors(target, smooth, rng, monkeypatch)
 def test_lengths_tuned_on_few_rows_are_kept_only_where_the_stage_agrees(rng, monkeypatch):
     X = rng.uniform(-1, 1, size=(2000, 3))
     rows = Observations.of(X, np.sin(3 * X[:, :1]) + 0.3 * rng.normal(size=(2000, 1)))
-    stage = module._Stage(rows, np.arange(250), None)
-    assert stage.smaller().rows.n == module.FIRST_STAGE[0]
+    stage = module._Stage(rows, 250, None)
+    small = stage.smaller()
+    assert small.rows.n == module.FIRST_STAGE[0]
     search = object.__new__(module._Search)
     far = stage.judged(module.Trial(Matern(1.5, 0.05), np.eye(3)))
-    found = search._retuned(stage, far)
+    found = search._tuned(stage, far, small=small)
     assert found.error < 0.9 * far.error
-    worse = stage.judged(module.Trial(Matern(1.5, 0.01), np.eye(3)))
-    monkeypatch.setattr(search, "_tuned", lambda small, trial, step: worse)
-    assert search._retuned(stage, found) is found
+    # Rows that ask for ever shorter lengths.
+    monkeypatch.setattr(small, "judged", lambda t: replace(t, error=t.kernel.length_scale))
+    assert search._tuned(stage, found, small=small) is found
 
 
 def test_stages_are_compared_on_the_same_rows(smooth, rng):
     X, trial = smooth[0], module.Trial(Matern(1.5, 2.0), np.eye(5))
     noise = rng.normal(size=(1200, 1)) * np.where(np.arange(1200) < 600, 1.0, 0.1)[:, None]
-    stage = module._Stage(Observations.of(X, noise), np.arange(200), None)
+    stage = module._Stage(Observations.of(X, noise), 200, None)
     before, now = stage.first(600, 200).judged(trial), stage.judged(trial)
     assert now.error < 0.7 * before.error  # the further rows are the easier ones
     assert not stage.gains(now, before, (600, 200))
-    stage = module._Stage(Observations.of(X, smooth[1][:, None]), np.arange(200), None)
+    stage = module._Stage(Observations.of(X, smooth[1][:, None]), 200, None)
     before, now = stage.first(600, 3).judged(trial), stage.judged(trial)
     assert stage.gains(now, before, (600, 3))
     assert not stage.gains(now, now, (600, 3))

@@ -24,7 +24,7 @@ def test_as_many_coordinates_as_rows_give_the_same_ridge_and_slopes(wide):
     trial = module.Trial(Matern(1.5, 2.0), np.linspace(0.01, 0.1, 700), linear=1e-3)
     found = []
     for isotropic in (False, True):
-        stage = module._Stage(rows, np.arange(20), None, isotropic)
+        stage = module._Stage(rows, 20, None, isotropic)
         judged = stage.judged(trial)
         found.append((judged, stage.gradients(judged, diagonal=True), stage.slopes(judged)))
     assert stage.rotated_X.shape == (30, 30)

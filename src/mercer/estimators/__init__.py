@@ -9,8 +9,8 @@ if _TYPE_CHECKING:
     from .kernel_map import KernelMap
     from .kernelized import linear_coef
     from .learned_model import UNINFORMATIVE
+    from .left_out import FOLDS
     from .preimages import preimage
-    from .refits import FOLDS
     from .ridge import RidgeEstimator
     from .stack import ClassShares
     from .trees import Trees, leaf_size
@@ -22,8 +22,8 @@ __getattr__ = _door(
         "kernel_map": "KernelMap",
         "kernelized": "linear_coef",
         "learned_model": "UNINFORMATIVE",
+        "left_out": "FOLDS",
         "preimages": "preimage",
-        "refits": "FOLDS",
         "ridge": "RidgeEstimator",
         "stack": "ClassShares",
         "trees": "Trees leaf_size",

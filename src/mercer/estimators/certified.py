@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine import (
@@ -29,23 +30,19 @@ from ..engine import (
     row_norms,
     tiles,
 )
-from ..expansion import RKHSFunction
+from ..expansion import Expansion, RKHSFunction
 from ..feature_map import FeatureMap
 from ..kernels import Data, Input, Linear
 from ..kernels import points as pts
 from ..rows import Training
-from ..solve import (
-    Given,
-    MarginProblem,
-    Plan,
-    RidgeProblem,
-    Rounding,
-)
+from ..solve import Given, MarginProblem, Plan, RidgeProblem, Rounding
 from ..space import Corrected, Fourier, Landmarks, refute_by_sample
 from .base import all_or_nothing, on_fitted, to_namespace_of
-from .class_scores import Labels
 from .kernel_map import KernelMap
-from .map_method import MapMethod, functions
+from .map_method import Labels, MapMethod, functions
+
+# Folds that choose C.
+FOLDS = 5
 
 # Squares of larger ones leave the range of numbers.
 MOST_C = 1e100
@@ -90,6 +87,9 @@ class CertifiedClassifier(Labels, MapMethod):
     intercept_errors_: np.ndarray
     classes_: Any
     C_: float
+    _solve: Any  # from rows to decision_ and its certificate
+    _chosen_C: Any  # from rows to C, where it is "auto"
+    _ways: Any  # from rows to costs, of which the first is taken
 
     @all_or_nothing
     def fit(self, X: Input, y: Input | None = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -124,15 +124,6 @@ class CertifiedClassifier(Labels, MapMethod):
         T = np.zeros((len(rows.codes), 1))
         return Plan.of(RidgeProblem(training, T, Given(np.ones(1))), self._ways(rows))
 
-    def _ways(self, rows: WeightedRows) -> list:
-        raise NotImplementedError
-
-    def _solve(self, rows: WeightedRows) -> None:
-        raise NotImplementedError
-
-    def _chosen_C(self, rows: WeightedRows) -> float:
-        raise NotImplementedError
-
     def _follow(self, points):
         """Arrays of numbers among the attributes go where the rows are."""
         if not is_array(points) or is_numpy(points):
@@ -151,6 +142,17 @@ class CertifiedClassifier(Labels, MapMethod):
         fit = int((self._room(rows) / matrix_bytes(1, copies=4)) ** 0.5)
         drawn = np.random.default_rng(0).permutation(len(rows.codes))
         return np.sort(drawn[: min(most, fit)])
+
+    def _folds_for_C(self, codes):
+        """(rows that train, rows that test) of five folds, each with every class."""
+        smallest = int(np.bincount(codes, minlength=len(self.classes_)).min())
+        if smallest < 2:
+            raise ValueError(
+                f"C='auto' leaves out folds and needs two rows of each class, got {smallest} of "
+                "one: give C as a number."
+            )
+        folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=0)
+        return folds.split(codes, codes)
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -239,23 +241,19 @@ class CertifiedClassifier(Labels, MapMethod):
         """
         gaps = np.array([c.gap for c in certificates])
         norms = np.array([c.error_norm for c in certificates])
+        shifts = np.array([c.shift for c in certificates])
         fit, more = rows.fit, np.zeros(len(gaps))
         if fit is not None and spans_kernel_space(fit.map):
-            more, longest = missed_by_map(rows, self.kernel_, dual, C)
+            more, longest = _missed_by_map(rows, self.kernel_, dual, C)
             if len(gaps) < len(more):
                 more = more.sum(keepdims=True)
             grown = np.sqrt(2 * np.maximum(gaps + more, 0.0)) - np.sqrt(2 * np.maximum(gaps, 0.0))
-            norms = norms + grown
-            more_shift = factor * longest * grown
-        shifts = np.array([c.shift for c in certificates])
-        if more.any():
-            shifts = shifts + more_shift
+            norms, shifts = norms + grown, shifts + factor * longest * grown
         self.gap_, self.error_norms_, self.intercept_errors_ = gaps + more, norms, shifts
-        aims = [rows.rounding.aim(self.tol, c.norm) for c in certificates]
-        self.converged_ = bool(np.all(self.gap_ <= np.array(aims)))
-        solved = bool(np.all(gaps <= np.array(aims)))
-        if not solved:
-            j = int(np.argmax(gaps / np.array(aims)))
+        aims = np.array([rows.rounding.aim(self.tol, c.norm) for c in certificates])
+        self.converged_ = bool(np.all(self.gap_ <= aims))
+        if not np.all(gaps <= aims):
+            j = int(np.argmax(gaps / aims))
             warnings.warn(
                 f"the certified error of the function is {norms[j]:.3g}, more than "
                 f"tol={self.tol:g} times its norm {certificates[j].norm:.3g}. The bound holds all "
@@ -270,10 +268,17 @@ class CertifiedClassifier(Labels, MapMethod):
         """Values of every function of the model, with intercepts: one column per function."""
         return self.decision_(self._points(X))
 
-    def _support(self, rows, used):
-        """Some of the rows as the points S of an expansion."""
+    def _keep_functions(self, rows, dual, b, used):
+        """decision_ from dual coefficients of all rows; `used` are those that an expansion has."""
+        b = on_device_of(b, on_device_of(dual[:0], rows.points, dtype=float))
+        if rows.fit is not None:
+            w = rows.points.T @ on_device_of(dual, rows.points, dtype=float)
+            self.coef_, self.decision_ = w.T, rows.fit.map.linear(w, b)
+            return
         kernel, n = rows.kernel, self.n_rows_
-        return kernel.layout.support(kernel, rows.points, used, rows.kept, n)
+        S = kernel.layout.support(kernel, rows.points, used, rows.kept, n)
+        W = on_device_of(dual[used], rows.points, dtype=float)
+        self.decision_ = Expansion(kernel, S, W, b)
 
     @on_fitted
     def error_bound(self, X: Data, *, diag: ArrayLike | None = None) -> np.ndarray:
@@ -298,7 +303,7 @@ class CertifiedClassifier(Labels, MapMethod):
         layout, found = self.kernel_.layout, getattr(self.decision_, "map", None)
         if found is not None and is_another_kernel(found):
             panels = found.panels(points)
-            squares = [row_norms(p.coordinates, namespace(p.coordinates)) for p in panels]
+            squares = [row_norms(Phi, namespace(Phi)) for Phi, _ in panels]
             return namespace(squares[0]).concat(squares)
         example = self.decision_.W if found is None else self.decision_.coef
         return layout.own_values(self.kernel_, points, diag, example)
@@ -327,7 +332,7 @@ def is_another_kernel(found: FeatureMap) -> bool:
     return found.mean is not None or isinstance(found.space, (Corrected, Fourier))
 
 
-def missed_by_map(rows: WeightedRows, kernel, dual, C) -> tuple[np.ndarray, float]:
+def _missed_by_map(rows, kernel, dual, C):
     """(what joins the gap of each dual point when K takes the place of Phi Phi', the longest row).
 
     c'(K - Phi Phi')c / 2, and the rounding of values: they are those of sums over landmarks, off by

@@ -2,15 +2,12 @@
 
 import warnings
 from collections.abc import Mapping, MutableMapping
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
-from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils import assert_all_finite
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -19,13 +16,12 @@ from sklearn.utils.validation import column_or_1d
 from ..engine import as_host, as_numpy, check_classes, namespace, on_device_of
 from ..kernels import Input, Kernel
 from ..kernels import points as pts
-from ..learn import Targets
 from ..rows import in_turn
 from ..tables import TableEncoder
-from .base import all_or_nothing, score_weights
-from .error_interval import share_interval
+from .base import all_or_nothing
 from .learned_model import LearnedModel
-from .refits import check_groups, refits, told
+from .left_out import share_interval
+from .map_method import Labels
 
 # Bins of the expected calibration error.
 BINS = 15
@@ -36,7 +32,7 @@ BIAS = 1.0
 SHARPNESS, SHARPNESS_DEVIATION = float(np.log(4.0)), 1.0
 
 
-class KernelClassifier(ClassifierMixin, LearnedModel):
+class KernelClassifier(Labels, LearnedModel):
     """Predict classes from a table, with a kernel learned from it and no tuning.
 
     The table goes in as it is, as for :class:`mercer.KernelRegressor`. One ridge regression per
@@ -185,19 +181,19 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
             # It warns of more classes than half of the rows: Targets.of refuses them.
             warnings.simplefilter("ignore", UserWarning)
             check_classification_targets(labels)
-        codes = None if groups is None else check_groups(groups, len(labels))
-        X, labels, weights, used = self._used(X, labels, self._row_weights(labels, sample_weight))
-        targets = Targets.of(labels, "classification", weights)
-        assert targets.classes is not None
-        self.classes_: np.ndarray = targets.classes
-        left_out = self._fit_targets(X, targets, used, checkpoint)
-        counts = left_out.weights
+        weights = self._row_weights(labels, sample_weight)
+        targets, left_out, used, _, refits = self._fit_used(X, labels, weights, groups, checkpoint)
+        self.classes_ = targets.classes
         scores, truth = left_out.T - left_out.residuals, left_out.T.argmax(axis=1)
-        if codes is not None:
-            codes = codes[used]
-            scores = self._scores_by_groups(X, labels, weights, codes, left_out, checkpoint)
+        counts = left_out.weights
+        if refits is not None:
             truth, self.left_out_ = targets.columns.argmax(axis=1), used
-            counts = np.ones(len(truth)) if weights is None else weights
+            counts = np.ones(len(truth)) if targets.weights is None else targets.weights
+            scores = np.full(targets.columns.shape, np.nan)
+            for new, (classes, found) in refits(lambda m, rows: (m.classes_, m.raw_scores(rows))):
+                scores[np.ix_(new, np.searchsorted(self.classes_, classes))] = as_numpy(found)
+            # A class that a fold has not seen is as unlikely as any.
+            scores = np.where(np.isnan(scores), np.nanmin(scores), scores)
         self.temperature_, self.bias_ = calibrated(scores, truth, counts)
         P = self._probabilities(scores)
         likelihood = np.maximum(P[np.arange(len(P)), truth], 1e-300)
@@ -232,27 +228,6 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         own = pts.row_weights(sample_weight, len(labels))
         return of_class if own is None else of_class * own
 
-    def _targets_like(self, model, y, weights):
-        targets = Targets.of(y, "classification", weights)
-        assert targets.classes is not None
-        self.classes_ = targets.classes
-        return targets
-
-    def _scores_by_groups(self, X, labels, weights, codes, left_out, checkpoint):
-        """Scores of all rows, each by a model that has not seen its group."""
-        self._forget_uncertainty()
-        scores = np.full((len(labels), len(self.classes_)), np.nan)
-
-        def ask(model, rows):
-            return model.classes_, as_numpy(model.raw_scores(rows))
-
-        fitted = partial(self._fitted_like, self, left_out, checkpoint)
-        for new, (classes, found) in refits(fitted, X, labels, weights, codes, ask):
-            scores[np.ix_(new, np.searchsorted(self.classes_, classes))] = found
-        self.validation_ = told(codes)
-        # A class that a fold has not seen is as unlikely as any.
-        return np.where(np.isnan(scores), np.nanmin(scores), scores)
-
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores / self.temperature_ + self.bias_, axis=1)
 
@@ -286,11 +261,6 @@ class KernelClassifier(ClassifierMixin, LearnedModel):
         """The most probable class of every row."""
         best = as_numpy(self.predict_proba(X)).argmax(axis=1)
         return self.classes_[best]
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Accuracy."""
-        weights = score_weights(sample_weight)
-        return accuracy_score(as_host(y), self.predict(X), sample_weight=weights)
 
 
 def calibrated(

@@ -17,11 +17,9 @@ from ..kernels import points as pts
 from ..rows import Column, in_pieces, refuse_stream
 from ..solve import CannotSolve, Fisher, RidgeProblem, Shrinkage, solve_ridge
 from .base import all_or_nothing, on_fitted, to_namespace_of
-from .class_scores import ClassScores
 from .kernel_map import KernelMap, keep_fit, map_options, resources_of
-from .map_method import MapMethod, functions
+from .map_method import ClassScores, MapMethod, as_points, functions
 from .ridge import landmarks_of
-from .score_columns import as_points
 
 
 class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, TransformerMixin, MapMethod):
@@ -152,15 +150,17 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         """Coordinates of the training points, where they are held."""
         self._check_parameters()
         given = self.kernel if isinstance(self.kernel, KernelMap) else None
-        resources, iterative = resources_of(given), self.form == "iterative"
+        iterative = self.form == "iterative"
         found = self._read(
             X,
             y,
             targets="labels",
             why="form='iterative'" if iterative else None,
-            resources=resources,
+            resources=resources_of(given),
             workers=iterative,
         )
+        # A discriminant is centred by definition.
+        own = replace(map_options(given or KernelMap(self.kernel)), center=True)
         share = None if self.shrinkage == "auto" else float(self.shrinkage)
         problem = RidgeProblem(
             found,
@@ -171,21 +171,24 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
             labels=found.classes is None,
             tol=self.tol,
             max_iter=self.max_iter,
+            map=None if iterative else own,
+            preconditioning=landmarks_of(given if iterative else None),
         )
-        if iterative and given is not None:
-            problem = replace(problem, preconditioning=landmarks_of(given))
-        elif not iterative:
-            own = KernelMap(self.kernel) if given is None else given
-            # A discriminant is centred by definition.
-            problem = replace(problem, map=replace(map_options(own), center=True))
         try:
             solution = solve_ridge(problem, self.form)
         except CannotSolve as reason:
             raise (reason if iterative else self._singular(problem.training.n)) from None
         found.keep_names(self)
         self.shrinkage_, self.temperature_ = solution.choice.share, solution.choice.temperature
-        self.kernel_, self.n_iter_ = solution.kernel, 1  # a direct solve is one step
-        Phi = (self._keep_iterations if iterative else self._keep_map)(problem, solution)
+        self.kernel_, Phi = solution.kernel, None
+        if iterative:
+            steps, self.n_rows_for_shrinkage_ = solution.steps, solution.choice.n_rows
+            self.n_iter_, self.converged_ = steps.n_iter, steps.converged
+            self.history_ = steps.history
+            self._keep(solution, Fisher.of_solution(solution, problem), len(self.classes_))
+        else:
+            self.n_iter_ = 1  # a direct solve is one step
+            Phi = self._keep_map(problem, solution)
         if self.classes_.dtype.kind in "biuf" and (iterative or Phi is not None):
             self.classes_ = to_namespace_of(self.classes_, self.priors_)
         return Phi
@@ -213,23 +216,22 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         problem.training.keep_names(self.kernel_map_)
         keep_fit(self.kernel_map_, fit)
         self.means_ = (spread.cross / spread.target[None, :]).T + spread.mean[None, :]
-        self._keep(solution, Fisher.of_solution(solution, problem, spread), self._n_axes(rank))
+        self._keep(solution, Fisher.of_solution(solution, problem, spread), rank)
         self.scalings_ = self.projection_.coef
         self.coef_, self.intercept_ = self.decision_.coef.T, self.decision_.b
         return fit.coordinates()
 
-    def _keep_iterations(self, problem, solution):
-        """The same functions as sums of kernels on all rows."""
-        steps, self.n_rows_for_shrinkage_ = solution.steps, solution.choice.n_rows
-        self.n_iter_, self.converged_, self.history_ = steps.n_iter, steps.converged, steps.history
-        fisher = Fisher.of_solution(solution, problem)
-        self._keep(solution, fisher, self._n_axes(len(self.classes_)))
-
-    def _keep(self, solution, fisher, n_axes):
+    def _keep(self, solution, fisher, rank):
         """Axes and decision functions, as combinations of ridge's functions."""
+        most = min(len(self.classes_) - 1, rank)
+        k = most if self.n_components is None else self.n_components
+        require(
+            k <= most,
+            f"n_components={k} exceeds the {rank} dimensions that the kernel has on this data.",
+        )
         given = self._given_priors(self.classes_, fisher.counts)
         priors = fisher.shares if given is None else given
-        axes, explained = fisher.axes(priors, n_axes)
+        axes, explained = fisher.axes(priors, k)
         self.projection_ = axes.of(solution.prediction)
         self.decision_ = fisher.decision(priors, self.temperature_).of(solution.prediction)
         b = self.projection_.b
@@ -305,57 +307,38 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
 
     def _check_classes(self, n):
         """Samples, classes and parameters that go together."""
-        labels, k = self.classes_.tolist(), self.n_components
+        labels, k, given = self.classes_.tolist(), self.n_components, self.class_weight
         C = len(labels)
-        require(
-            C >= 2,
-            f"a discriminant needs at least two classes, y has {C} class(es): {labels}.",
-        )
-        require(
-            n > C,
-            f"a discriminant needs more samples than classes, got {n} samples in {C} classes: "
-            "nothing is left to measure the spread within classes.",
-        )
-        require(
-            k is None or (is_count(k) and 1 <= k < C),
-            f"n_components must be None or from 1 to classes - 1 = {C - 1}, got {k!r}.",
-        )
-        if self.priors is not None:
-            with pts.naming("priors"):
-                priors = np.asarray(self.priors, dtype=float)
-            proper = priors.shape == (C,) and np.all(priors > 0) and abs(priors.sum() - 1) <= 1e-6
-            require(
-                bool(proper),
-                f"priors must be {C} positive numbers that sum to 1, got {self.priors!r}.",
-            )
-        given: Any = self.class_weight
-        if given is None:
-            return
-        require(
-            self.priors is None,
-            "priors and class_weight both say how probable classes are: give one.",
-        )
-        weights = given if isinstance(given, Mapping) else {}
-        require(
-            (isinstance(given, str) and given == "balanced")
-            or (
-                isinstance(given, Mapping)
-                and all(is_number(w) and 0 < float(w) < np.inf for w in weights.values())
+        with pts.naming("priors"):
+            priors = np.full(C, 1 / C) if self.priors is None else np.asarray(self.priors, float)
+        proper = priors.shape == (C,) and np.all(priors > 0) and abs(priors.sum() - 1) <= 1e-6
+        weights: Mapping[Any, float] = given if isinstance(given, Mapping) else {}
+        positive = all(is_number(w) and 0 < float(w) < np.inf for w in weights.values())
+        known = given is None or isinstance(given, Mapping)
+        known = known or (isinstance(given, str) and given == "balanced")
+        for fine, message in (
+            (C >= 2, f"a discriminant needs at least two classes, y has {C} class(es): {labels}."),
+            (
+                n > C,
+                f"a discriminant needs more samples than classes, got {n} samples in {C} classes: "
+                "nothing is left to measure the spread within classes.",
             ),
-            f"class_weight must be None, 'balanced' or a dict of positive numbers, got {given!r}.",
-        )
+            (
+                k is None or (is_count(k) and 1 <= k < C),
+                f"n_components must be None or from 1 to classes - 1 = {C - 1}, got {k!r}.",
+            ),
+            (proper, f"priors must be {C} positive numbers that sum to 1, got {self.priors!r}."),
+            (
+                given is None or self.priors is None,
+                "priors and class_weight both say how probable classes are: give one.",
+            ),
+            (
+                known and positive,
+                "class_weight must be None, 'balanced' or a dict of positive numbers, got "
+                f"{given!r}.",
+            ),
+        ):
+            require(bool(fine), message)
         for label in weights:
-            require(
-                label in self.classes_,
-                f"class_weight names {label!r}, and the classes are {labels}.",
-            )
-
-    def _n_axes(self, rank):
-        """classes - 1, or fewer where the map has fewer dimensions."""
-        most = min(len(self.classes_) - 1, rank)
-        k = most if self.n_components is None else self.n_components
-        if k > most:
-            raise ValueError(
-                f"n_components={k} exceeds the {rank} dimensions that the kernel has on this data."
-            )
-        return k
+            names = f"class_weight names {label!r}, and the classes are {labels}."
+            require(label in self.classes_, names)

@@ -209,7 +209,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         kernel parameters are fixed at the first call. Basis "cholesky", uncentred. Rows of a stream
         or a Dask collection are gathered.
         """
-        _check_options(self)
+        options = map_options(self)
         if hasattr(self, "map_"):
             X, _, _ = read_whole("partial_fit", X, None, None, needs_y=False)
             points = self._points(X)
@@ -217,7 +217,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         else:
             training = read_rows(self, X, why="partial_fit")
             points, before = training.points, first_map(training)
-        keep_fit(self, extend_map(before, points, map_options(self)))
+        keep_fit(self, extend_map(before, points, options))
         self.__dict__.pop("preimage_ridge_", None)  # it knows the old landmarks only
         return self
 
@@ -291,8 +291,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         True
         """
         feature_map = self._checked_map()
-        message = "a precomputed kernel cannot be evaluated between two new points."
-        self.kernel_.layout.require_data(message, TypeError)
+        self.kernel_.layout.require_data(
+            "a precomputed kernel cannot be evaluated between two new points.", TypeError
+        )
         return feature_map.pair_residual(*self._pair(X, Y))
 
     @with_resources
@@ -346,8 +347,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         The coefficients move to the landmarks once, and kernel tiles are multiplied as they are
         made. With many columns the coordinates themselves are cheaper, and more accurate.
         """
-        linear = self._checked_map().linear(coef, intercept)
-        return linear(self._points(X))
+        return self._checked_map().linear(coef, intercept)(self._points(X))
 
     def _checked_coefficients(self, coef, dimensions=(1,)):
         check_is_fitted(self)
@@ -388,9 +388,8 @@ def read_rows(
 
     why : the reason for which all rows are needed; None: where an option of the map needs them
     """
-    _check_options(kernel_map)
-    kernel = as_kernel(kernel_map.kernel)
-    if why is None and map_options(kernel_map).needs_all_rows(kernel):
+    options_of_map, kernel = map_options(kernel_map), as_kernel(kernel_map.kernel)
+    if why is None and options_of_map.needs_all_rows(kernel):
         used = ("basis", "pivots", "indefinite")
         why = "KernelMap with " + ", ".join(f"{n}={getattr(kernel_map, n)!r}" for n in used)
     return read(
@@ -441,11 +440,10 @@ def keep_fit(kernel_map: KernelMap, fit: MapFit) -> None:
     if fit.eigenvalues is not None:
         kernel_map.eigenvalues_ = fit.eigenvalues
     kernel_map.landmarks_ = space.kernel.layout.shown(space.S)
-    kernel_map.landmark_indices_ = space.indices
-    if space.indices is not None:
-        xp = namespace(space.example)
-        indices = on_device_of(space.indices, space.example, dtype=xp.int64)
-        kernel_map.landmark_indices_ = indices
+    indices, xp = space.indices, namespace(space.example)
+    if indices is not None:
+        indices = on_device_of(indices, space.example, dtype=xp.int64)
+    kernel_map.landmark_indices_ = indices
 
 
 @preimage_data.register
@@ -454,17 +452,14 @@ def _(kernel_map: KernelMap) -> PreimageData:
     return preimage_data_of_map(kernel_map.map_, getattr(kernel_map, "n_features_in_", None))
 
 
-def _check_options(kernel_map):
-    """Refuse options that make no sense, before any work."""
-    map_options(kernel_map).check()
+def map_options(kernel_map: KernelMap) -> MapOptions:
+    """Options for a fit of the map; those that make no sense are refused, before any work."""
+    names = [f.name for f in fields(MapOptions) if f.name != "held"]
+    options = MapOptions(**{name: getattr(kernel_map, name) for name in names})
+    options.check()
     if kernel_map.append_residual:
         as_kernel(kernel_map.kernel).layout.require_data(
             "append_residual=True needs k(z, z) of every new point, which a precomputed kernel "
             "does not know. Fit with append_residual=False and call residual(K, diag=...)."
         )
-
-
-def map_options(kernel_map: KernelMap) -> MapOptions:
-    """Options for a fit of the map."""
-    names = [f.name for f in fields(MapOptions) if f.name != "held"]
-    return MapOptions(**{name: getattr(kernel_map, name) for name in names})
+    return options

@@ -1,36 +1,47 @@
 """Kernelized: any scikit-learn estimator in the feature space of a kernel ([NPT] III-B)."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from numbers import Real
 from types import MethodType
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.base import (
+    BaseEstimator,
+    MetaEstimatorMixin,
+    TransformerMixin,
+    clone,
+    is_classifier,
+)
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..engine import MemoryLimitError, sklearn_compat
-from ..expansion import RKHSFunction
-from ..kernels import Data, Input, KernelLike, as_kernel
-from ..rows import Training, refuse_stream
-from .base import all_or_nothing, on_fitted, to_namespace_of
-from .in_parts import fit_in_parts, require_parts
-from .kernel_map import KernelMap
-from .kernel_side import (
-    expansion_of_machine,
-    inputs,
-    machine_of,
-    on_coordinates,
-    takes_kernel_values,
+from ..engine import (
+    MemoryLimitError,
+    Resources,
+    eps_of,
+    is_numpy,
+    matrix_bytes,
+    sklearn_compat,
+    tiles,
 )
+from ..expansion import Expansion, RKHSFunction
+from ..kernels import Data, Input, KernelLike, Precomputed, as_kernel
+from ..rows import Column, Training, first_block, refuse_stream
+from ..space import refute_by_sample
+from .base import all_or_nothing, on_fitted, to_namespace_of
+from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
 from .preimages import has_points
-from .whitening import safe_tol, whitens
 
 # Methods that scikit-learn routes metadata to (sample_weight and the like).
 ROUTED = (
@@ -190,37 +201,41 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         Rows that come in pieces (a stream or a Dask collection of many rows) need an estimator with
         partial_fit, which learns from one piece after the other.
         """
-        training, params = self._begin(X, y, "fit", params)
-        changes = self._map_changes(X)
+        training, changes, params = self._begin(X, y, "fit", params)
         if training.is_held:
             inner, Phi = self._inputs(training, changes)
             inner.fit(Phi, training.T, **params)
             return self
         inner = self._new_estimator()
-        require_parts(inner)
+        if not hasattr(inner, "partial_fit"):
+            raise TypeError(
+                f"{type(inner).__name__} has no partial_fit, and needs all coordinates at once. "
+                "Use an estimator that has (SGDClassifier, SGDRegressor, MiniBatchKMeans), or "
+                "KernelMap.transform(X), which is lazy, and a Dask estimator on it."
+            )
         self._fit_map(training, **changes)
-        self.estimator_ = fit_in_parts(inner, self.kernel_map_, training, params)
+        self.estimator_ = _fit_in_parts(inner, self.kernel_map_, training, params)
         return self
 
     @available_if(_inner_has("fit_predict"))
     @all_or_nothing
     def fit_predict(self, X: Data, y: ArrayLike | None = None, **params: object) -> np.ndarray:
         """Fit, and return the estimator's labels of the training points."""
-        training, params = self._begin(X, y, "fit_predict", params)
-        inner, Phi = self._inputs(training, self._map_changes(X))
+        training, changes, params = self._begin(X, y, "fit_predict", params)
+        inner, Phi = self._inputs(training, changes)
         return inner.fit_predict(Phi, training.T, **params)
 
     @all_or_nothing
     def fit_transform(self, X: Data, y: ArrayLike | None = None, **params: object) -> np.ndarray:
         """Fit, and return the estimator's transform of the training points."""
-        training, params = self._begin(X, y, "fit_transform", params)
-        inner, Phi = self._inputs(training, self._map_changes(X))
+        training, changes, params = self._begin(X, y, "fit_transform", params)
+        inner, Phi = self._inputs(training, changes)
         if hasattr(inner, "fit_transform"):
             return inner.fit_transform(Phi, training.T, **params)
         return inner.fit(Phi, training.T, **params).transform(Phi)
 
     def _begin(self, X, y, caller, params):
-        """The rows, and what is passed on to the estimator."""
+        """(the rows, options of the map, what is passed on to the estimator)."""
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise TypeError(
                 f"estimator must be a scikit-learn estimator, got {type(self.estimator).__name__} "
@@ -239,15 +254,17 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
             params["sample_weight"] = to_namespace_of(training.weights, training.points)
         for name in ("machine_", "points_", "estimator_", "kernel_map_"):
             self.__dict__.pop(name, None)
-        return training, params
+        # A tolerance that is safe for the estimator, where the user has not given the map.
+        safe = whitens(self.estimator) and not isinstance(self.kernel, KernelMap)
+        return training, {"tol": safe_tol(X)} if safe else {}, params
 
     def _inputs(self, training, changes):
         """A fresh estimator, and its input for the training points."""
-        found = machine_of(self, training) if takes_kernel_values(self, training) else None
-        if found is not None:
+        machine = _machine_of(self, training)
+        if machine is not None:
             self.kernel_, self.points_ = training.kernel, training.points
-            self.machine_ = found
-            return found, inputs(self.kernel_, self.points_)
+            self.machine_ = machine
+            return machine, _inputs(self.kernel_, self.points_)
         inner = self._new_estimator()
         fit = self._fit_map(training, **changes)
         Phi = fit.coordinates(sparse=True)
@@ -265,12 +282,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         machine = vars(self).get("machine_")
         if machine is None:
             return self.estimator_, self.kernel_map_.transform(X)
-        return machine, inputs(self.kernel_, self._points(X), self.points_)
-
-    def _map_changes(self, X):
-        """A tolerance that is safe for the estimator, where the user has not given the map."""
-        plain = not isinstance(self.kernel, KernelMap)
-        return {"tol": safe_tol(X)} if plain and whitens(self.estimator) else {}
+        return machine, _inputs(self.kernel_, self._points(X), self.points_)
 
     def _new_estimator(self):
         inner = clone(self.estimator)
@@ -333,7 +345,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         check_is_fitted(self)
         machine = vars(self).get("machine_")
         if machine is not None:
-            return functions(expansion_of_machine(machine, self.kernel_, self.points_))
+            return functions(_expansion_of_machine(machine, self.kernel_, self.points_))
         coef, intercept = linear_coef(self)
         return functions(self.kernel_map_.map_.coefficients(coef.T, intercept))
 
@@ -348,7 +360,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
             if name in ON_COORDINATES:
                 training = replace(Training.of(self.kernel_, self.points_), learner=self)
                 fit = self._fit_map(training)
-                inner = self.estimator_ = on_coordinates(machine, fit.coordinates())
+                inner = self.estimator_ = _on_coordinates(machine, fit.coordinates())
                 if name in vars(self):
                     return vars(self)[name]
         if inner is None or name.startswith("_") or not name.endswith("_"):
@@ -415,3 +427,174 @@ def linear_coef(model: Kernelized) -> tuple[np.ndarray, np.ndarray]:
     else:
         intercept = getattr(inner, "intercept_", 0.0)
     return coef, np.broadcast_to(np.ravel(intercept), (coef.shape[0],))
+
+
+# --- rows that come in pieces -------------------------------------------------------------------
+
+
+def _fit_in_parts(estimator, kernel_map, training, params):
+    """estimator.partial_fit on the coordinates of one piece of the rows after the other."""
+    takes = inspect.signature(estimator.partial_fit).parameters
+    if is_classifier(estimator) and "classes" in takes:
+        params = {"classes": training.labels()} | params
+    columns = [Column(training.T, "y")]
+    if training.weights is not None:
+        columns.append(training.weights)
+    rows = training.rows_of(kernel_map.kernel_)
+    return rows.chain(partial(_fitted_further, kernel_map.map_, params), estimator, columns)
+
+
+def _fitted_further(feature_map, params, estimator, points, y=None, weights=None):
+    """The estimator after one more block of rows, mapped in panels."""
+    for Phi, where in feature_map.panels(points):
+        targets, own = None if y is None else y[where], params
+        if weights is not None:
+            if not np.any(weights[where]):
+                continue  # scikit-learn refuses weights that are all zero
+            own = params | {"sample_weight": weights[where]}
+        estimator.partial_fit(Phi, targets, **own)
+    return estimator
+
+
+# --- estimators that divide coordinates by their spread -----------------------------------------
+
+# A map of full rank keeps directions down to rounding: of size 1e-8, and known to one digit or
+# none. Inner products and distances do not notice. An estimator that scales every direction to the
+# same spread makes noise of them as large as everything else.
+
+# Scale every column, or every direction, to the same spread; or invert a covariance.
+WHITEN = {
+    *("MaxAbsScaler", "MinMaxScaler", "PowerTransformer", "QuantileTransformer"),
+    *("EllipticEnvelope", "EmpiricalCovariance", "MinCovDet", "QuadraticDiscriminantAnalysis"),
+}
+# The same, where their argument `scale` asks for it.
+SCALE_BY_CHOICE = {"CCA", "PLSCanonical", "PLSRegression", "PLSSVD"}
+
+
+def whitens(estimator: Any) -> bool:
+    """Whether the estimator, or one inside it, scales small directions up.
+
+    Not PCA(n, whiten=True) and FastICA(n): they scale the n largest directions alone.
+    """
+    inside: list[Any] = []
+    if hasattr(estimator, "get_params") and not isinstance(estimator, type):
+        # Steps of a pipeline, the base of a meta-estimator.
+        inside = [value for value in estimator.get_params().values() if hasattr(value, "fit")]
+    return any(map(_whitens_itself, [estimator, *inside]))
+
+
+def safe_tol(X: Any) -> float:
+    """The root of the rounding unit: a direction that small still has half of its digits."""
+    block = first_block(X)
+    dtypes = getattr(block, "dtypes", None)  # a frame's, also Dask's
+    if dtypes is not None and all(str(dtype).lower() == "float32" for dtype in dtypes):
+        block = np.float32(0)  # frames become arrays in the precision of their columns
+    return eps_of(block) ** 0.5
+
+
+def _whitens_itself(estimator: Any) -> bool:
+    names = {cls.__name__ for cls in type(estimator).__mro__}
+    if names & {"StandardScaler", "RobustScaler"}:
+        return bool(getattr(estimator, "with_std", getattr(estimator, "with_scaling", True)))
+    if names & SCALE_BY_CHOICE:
+        return bool(estimator.scale)
+    if "LinearDiscriminantAnalysis" in names:
+        # A number shrinks towards the mean spread; "auto" standardises columns first.
+        return estimator.covariance_estimator is None and not (
+            isinstance(estimator.shrinkage, Real) and float(estimator.shrinkage) > 0
+        )
+    if names & WHITEN:
+        return True
+    return bool(getattr(estimator, "whiten", False)) and (
+        getattr(estimator, "n_components", None) is None
+    )
+
+
+# --- SVMs on kernel values: the same dual problem, [NPT] (17)-(20), for less ----------------------
+
+MACHINES = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
+# Formulas that libsvm evaluates itself, with the same parameters, and values that are given.
+LIBSVM = ("linear", "rbf", "poly", "precomputed")
+# Coordinates up to here cost libsvm less than values of the kernel.
+FEW_COORDINATES = 50
+# Copies of the kernel matrix: K, and what libsvm keeps of it in single precision.
+COPIES = 1.5
+
+
+def _machine_of(model, training):
+    """An unfitted machine of the kernel itself, for a linear SVM; None where there is none.
+
+    Also where coordinates are cheaper.
+    """
+    inner, kernel, points = model.estimator, training.kernel, training.points
+    if type(inner) not in MACHINES or inner.kernel != "linear":
+        return None
+    if isinstance(model.kernel, KernelMap):
+        return None
+    named = _named(kernel)
+    if type(kernel) is Precomputed and is_numpy(points):
+        refute_by_sample(kernel, points)
+        return clone(inner).set_params(**named)
+    if kernel.kind != "vectors" or kernel.is_psd is not True or kernel.runs_user_code:
+        return None
+    dense = is_numpy(points)
+    if named is not None and (dense or (scipy.sparse.issparse(points) and points.nnz < 2**31)):
+        return clone(inner).set_params(**named)
+    if not dense:
+        return None
+    own = kernel.explicit_dim(points.shape[1])
+    few = own is not None and own <= FEW_COORDINATES
+    if few or matrix_bytes(len(points), COPIES) > Resources().limit():
+        return None
+    return clone(inner).set_params(kernel="precomputed")
+
+
+def _named(kernel):
+    """What libsvm calls a kernel, with its parameters; None where it evaluates no such formula."""
+    given, names = kernel.get_params(), [name for name in kernel.sklearn_names if name in LIBSVM]
+    if not names or any(np.ndim(value) for value in given.values()):
+        return None
+    return {"kernel": names[0]} | given
+
+
+def _inputs(kernel, points, training=None):
+    """The input of the machine: points, or their kernel values."""
+    if _named(kernel) is None:
+        other = None if training is None else kernel.layout.in_double(training)
+        return tiles.evaluate(kernel, kernel.layout.in_double(points), other)
+    if not scipy.sparse.issparse(points):
+        return points
+    if training is not None and not scipy.sparse.issparse(training):
+        return points.toarray()  # dense, as the training points are
+    places = (part.astype(np.int32, copy=False) for part in (points.indices, points.indptr))
+    return scipy.sparse.csr_matrix((points.data, *places), shape=points.shape)
+
+
+def _on_coordinates(machine, Phi):
+    """The same machine as one of coordinates: its support vectors are those of the map."""
+    linear = clone(machine)
+    vars(linear).update(vars(machine))
+    linear.kernel, linear.n_features_in_, linear.shape_fit_ = "linear", Phi.shape[1], Phi.shape
+    if scipy.sparse.issparse(machine.dual_coef_):
+        names = ("dual_coef_", "_dual_coef_")
+        vars(linear).update({name: vars(machine)[name].toarray() for name in names}, _sparse=False)
+    vars(linear).pop("feature_names_in_", None)
+    linear.support_vectors_ = np.ascontiguousarray(Phi[machine.support_])
+    return linear
+
+
+def _expansion_of_machine(machine, kernel, points):
+    """Its functions as sums of kernels at the support vectors: one, or one for each pair."""
+    dual, b = machine.dual_coef_, np.ravel(machine.intercept_)
+    dual = dual.toarray() if scipy.sparse.issparse(dual) else dual
+    W = dual.T
+    if len(b) > 1:  # libsvm lays coefficients out by class
+        codes = np.repeat(np.arange(len(machine.n_support_)), machine.n_support_)
+        pairs = combinations(range(len(dual) + 1), 2)
+        columns = [
+            np.where(codes == i, dual[j - 1], np.where(codes == j, dual[i], 0)) for i, j in pairs
+        ]
+        W = np.stack(columns, axis=1)
+    n = points.shape[0]
+    S = kernel.layout.support(kernel, points, machine.support_, np.arange(n), n)
+    return Expansion(kernel, S, np.ascontiguousarray(W), b)

@@ -1,32 +1,31 @@
 """The base of KernelRegressor and KernelClassifier: a table in, a learned kernel, one exact fit."""
 
+import hashlib
 import warnings
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold
+from sklearn.utils.validation import check_is_fitted
 
 from ..engine import (
     Resources,
+    as_host,
     as_numpy,
-    coordinates_bytes,
     current,
-    is_array,
     is_cpu,
     is_numpy,
     namespace,
     on_device_of,
-    readable,
-    same_kind,
     tiles,
     using,
 )
 from ..kernels import Kernel, Matern
-from ..kernels import points as pts
 from ..learn import (
     CrossFit,
     Observations,
@@ -36,23 +35,11 @@ from ..learn import (
     check_options,
     learn_from,
 )
-from ..rows import Training, check_n_columns, gather, in_pieces, read_whole, rows_at
-from ..solve import (
-    Given,
-    LandmarkSolution,
-    LandmarkSolver,
-    Plan,
-    RidgeProblem,
-    RidgeSolution,
-    solve_ridge,
-)
-from ..tables import (
-    UNREAD,
-    TableEncoder,
-    encoder_tools,
-    given,
-)
-from .searched import check_checkpoint, keep, key_of, recall
+from ..rows import rows_at
+from ..solve import LandmarkSolution, LandmarkSolver, Plan, RidgeSolution, solve_ridge
+from ..tables import TableEncoder, encoder_tools
+from .encoded_table import EncodedTable, inconsistent, of_columns
+from .left_out import FOLDS
 from .stack import linear_part, logistic_part, out_of_fold, weighed, with_importances
 from .trees import MOST_BOOSTED, grow_trees, trees_bytes
 
@@ -64,7 +51,6 @@ FEW_CLASSES, MANY_ROWS = 5, 500
 FEW_ROWS, LEAST_ROWS = 20, 50
 # A kernel whose large errors, left out, are so many times those of the folds judges itself.
 CLEARLY_WORSE = 1.1
-SOLVERS = ("auto", "direct", "iterative", "landmarks")
 # Fewer rows are left out where each error needs its neighbours.
 JUDGED_BY_NEIGHBOURS = 500
 # Rows left out are predicted better than by the mean from so many standard errors on; how the
@@ -76,15 +62,10 @@ STANDARD_ERRORS, UNINFORMATIVE = 2.0, "rows left out are predicted no better tha
 TOL, DIGITS, MAX_ITER, PATIENCE = 1e-3, 1e-5, 300, {"cpu": 2e3, "device": 1e6}
 # Columns of the rows, and the penalty, by which a fit is planned before its kernel is known.
 PLANNED_COLUMNS, PLANNED_ALPHA = 8, 0.1
-# Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
-MOST_RANKED = 100
-# Tables with more columns than this have more than MOST_RANKED columns of values, as a rule.
-MANY_COLUMNS = 5 * MOST_RANKED
-# Most columns for single values of numbers, for the same reason.
-MOST_LEVELS = 64
 # With more columns than this a full metric becomes a diagonal one: it has the square of the number.
 MOST_FULL = 500
-
+# Parameters that do not change what is searched for.
+BESIDE = ("verbose", "memory_limit", "solver")
 
 # From rows to a part of the stack and the shares of the columns in it, not scaled.
 Learner = Callable[[Observations], tuple[Any, np.ndarray]]
@@ -110,18 +91,16 @@ class JudgedRows:
     signal: np.ndarray | None
 
 
-class LearnedModel(BaseEstimator):
+class LearnedModel(EncodedTable):
     """A table encoder, a learned kernel, and ridge with an intercept on all rows."""
 
     _task = "regression"
-    encoder_: TableEncoder | None
     _log_loss: Any  # of scores, where there are classes
     intercept_: Any
     dual_coef_: Any
     error_norms_: Any
     others_: list[Any]  # expansions and trees beside the kernel
     stack_: dict[str, float]
-    _shares: np.ndarray
 
     def __init__(
         self,
@@ -148,56 +127,37 @@ class LearnedModel(BaseEstimator):
         self.verbose = verbose
         self.encoder = encoder
 
-    def _gathered(self, X, y, sample_weight):
-        """Rows, targets and weights of a stream or a Dask collection in memory: all are needed."""
-        gathers, name = in_pieces(X), type(self).__name__
-        X, y, sample_weight = read_whole(name, X, y, sample_weight)
-        if gathers and X.shape[0] > gather.SAMPLE:
-            size = readable(coordinates_bytes(X.shape[0], X.shape[1]))
-            warnings.warn(
-                f"{name} needs all rows at once: {X.shape[0]} rows, about {size} as numbers, were "
-                "gathered into this process. Fit on a sample (Dask: X.sample(frac=...)), or use "
-                "TableEncoder and KernelRidge, which pass over the rows where they are.",
-                stacklevel=4,
+    def _fit_used(self, X, y, sample_weight, groups, checkpoint, written=None):
+        """(targets, rows judged, rows used, their y, refits without groups or None): all but y.
+
+        written : texts that y was read from
+        """
+        if checkpoint is not None and not isinstance(checkpoint, MutableMapping):
+            raise TypeError(
+                "checkpoint must be a dict, mercer.export.checkpoint.Checkpoint(folder) or None, "
+                f"got {checkpoint!r}."
             )
-        return X, y, sample_weight
+        check_options(self.metric, self.n_rounds, self.max_landmarks)
+        groups = None if groups is None else _codes(groups, len(y))
+        X, y, weights, used = self._used(X, y, sample_weight)
+        targets = replace(Targets.of(y, self._task, weights), written=written)
+        fit = partial(self._fit_rows, used=used, checkpoint=checkpoint)
+        judged, refits = self._on_rows(X, targets, fit), None
+        if groups is not None:
+            refits = partial(self._refits, X, y, weights, groups[used], judged, checkpoint)
+        return targets, judged, used, y, refits
 
-    def _used(self, X, y, sample_weight):
-        """(X, y, weights, which rows) without the rows of weight zero."""
-        if not isinstance(self.solver, str) or self.solver not in SOLVERS:
-            raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {self.solver!r}.")
-        weights = pts.row_weights(sample_weight, len(y))
-        if weights is None:
-            return X, y, None, np.arange(len(y))
-        used = np.flatnonzero(weights > 0)
-        kept = None if np.all(weights[used] == 1) else weights[used]
-        if len(used) == len(y):
-            return X, y, kept, used
-        X = X if hasattr(X, "shape") else given.array_of_lists(X)
-        if X.shape[0] != len(y):
-            raise ValueError(_inconsistent(X.shape[0], len(y)))
-        return rows_at(X, used), y[used], kept, used
-
-    def _fit_targets(
-        self,
-        X: Any,
-        targets: Targets,
-        used: np.ndarray,
-        checkpoint: MutableMapping[str, Any] | None = None,
-    ) -> JudgedRows:
-        """Everything but the reading of y; `used` says which of the rows that were given X has."""
-        check_checkpoint(checkpoint)
-        check_options(self.metric, self.n_rounds, self.max_landmarks, None)
+    def _on_rows(self, X, targets, fit):
+        """Apply `fit` to the encoded rows and targets, within the memory that the rows leave."""
         with using(Resources.of(self)):
             Z = self._encoded(X, targets)
             (n, d), (given_n, t) = Z.shape, targets.columns.shape
             if n != given_n:
-                raise ValueError(_inconsistent(n, given_n))
+                raise ValueError(inconsistent(n, given_n))
             with using(beside_table(n, d + t)):
-                return self._fit_rows(Z, targets, used, checkpoint)
+                return fit(Z, targets)
 
     def _fit_rows(self, Z, targets, used, checkpoint) -> JudgedRows:
-        """`_fit_targets` of the encoded rows, within the memory that they leave."""
         rng = as_generator(self.random_state)
         self.copied_rows_ = 0
         if targets.classes is None:
@@ -206,35 +166,12 @@ class LearnedModel(BaseEstimator):
         rows = Observations.of(Z, targets.columns, targets.weights, together=together)
         unseen_Z = self._without_own_targets(Z)
         choosing, learning = rng.spawn(1)[0], np.random.default_rng(int(rng.integers(2**31)))
-        key = "" if checkpoint is None else key_of(self, Z, targets.columns, targets.weights)
-        known = recall(checkpoint, key)
-        if known is None:
-            self.metric_, unseen, chosen = self._chosen(rows, targets, choosing)
-            rows = self._keeping(rows, chosen)
-            folds = self._folds(rows, targets)
-            # A few lengths adapt to no row: without a metric, leave-one-out judges all rows.
-            many = unseen is None and self.metric_ is not None
-            kept = folds.kept(choosing) if many else np.empty(0, dtype=int)
-            seen = rows if not len(kept) else rows.some(np.setdiff1d(np.arange(rows.n), kept))
-            self.learn_report_ = learn_from(
-                seen,
-                targets,
-                self.kernel,
-                metric=self.metric_,
-                max_landmarks=self.max_landmarks,
-                n_rounds=self.n_rounds,
-                rng=learning,
-                verbose=self.verbose,
-            )
-            if not len(kept):
-                unseen = self._unseen(folds, unseen)
-            found = {"learn_report_": self.learn_report_, "metric_": self.metric_, "kept_": kept}
-            keep(checkpoint, key, self, chosen_=chosen, unseen_=unseen, **found)
-        else:  # a fit of the same rows was killed after its search
-            self.metric_, unseen, chosen = known.metric_, known.unseen_, known.chosen_
-            kept = known.kept_
-            rows, self.learn_report_ = self._keeping(rows, chosen), known.learn_report_
-            folds = self._folds(rows, targets)
+        search = partial(self._searched, rows, targets, choosing, learning)
+        found = _resumed(checkpoint, self, (Z, targets.columns, targets.weights), search)
+        self.metric_, self.learn_report_ = found.metric_, found.learn_report_
+        chosen, unseen, kept = found.chosen_, found.unseen_, found.kept_
+        rows = self._keeping(rows, chosen)
+        folds = CrossFit(rows, targets, self.kernel, self.n_rounds, 0)
         solution = self._solved(rows, targets, rng)
         chosen_rows = kept if len(kept) else folds.judged(rng)
         if solution.solver == "iterative":
@@ -379,21 +316,28 @@ class LearnedModel(BaseEstimator):
         norms = solution.error_norms
         self.error_norms_ = None if norms is None else as_numpy(norms) * targets.scale
         self._offset, self._scale = targets.offset, targets.scale
-        self.stack_ = {KERNEL: 1.0}
-        self.others_ = []
-        self._shares = self.learn_report_.importances
+        self.stack_, self.others_, self._shares = {KERNEL: 1.0}, [], self.learn_report_.importances
         return solution
 
-    def _targets_like(self, model, y, weights) -> Targets:
-        """The targets of a fit that takes over what another model chose."""
-        raise NotImplementedError
-
-    def _intervals_like(self, model, judged, signal) -> None:
+    def _intervals_like(self, model, y, judged, signal) -> None:
         """Take over how wide another model's intervals are, where there are any."""
+
+    def _refits(self, X, y, weights, groups, judged, checkpoint, ask):
+        """(numbers of rows, what `ask` says of a model without their groups) for each fold."""
+        self._forget_uncertainty()
+        count = len(np.unique(groups))
+        n_folds = min(FOLDS, count)
+        self.validation_ = f"{n_folds} folds of {count} groups"
+        for known, new in GroupKFold(n_folds).split(y, groups=groups):
+            own = None if weights is None else weights[known]
+            again = self._fitted_like(self, judged, checkpoint, rows_at(X, known), y[known], own)
+            found = ask(again, rows_at(X, new))
+            del again  # the next fit needs its memory
+            yield new, found
 
     @classmethod
     def _fitted_like(cls, model, judged, checkpoint, X, y, weights) -> Any:
-        """A model with what another one chose: columns, metric, family, weights of the stack.
+        """A model of other rows with what another one chose: columns, metric, family, stack.
 
         The rest, the kernel above all, is learned from these rows; errors are for others to judge.
         `judged` is what the fit of that model returned.
@@ -401,54 +345,38 @@ class LearnedModel(BaseEstimator):
         self = clone(model).set_params(verbose=False)
         if "class_weight" in self.get_params(deep=False):
             self.set_params(class_weight=None)  # the weights of rows hold them already
-        targets = self._targets_like(model, y, weights)
-        with using(Resources.of(self)):
-            Z = self._encoded(X, targets)
-            self.__dict__.pop("_means_without_", None)
-            with using(beside_table(Z.shape[0], Z.shape[1] + targets.columns.shape[1])):
-                rng, together = as_generator(self.random_state), model.copied_rows_ > 0
-                learning = rng.spawn(1)[0]
-                key = "" if checkpoint is None else key_of(self, Z, targets.columns, weights, None)
-                rows = Observations.of(Z, targets.columns, targets.weights, together=together)
-                rows = self._keeping(rows, self._columns_like(model, Z.shape[1]))
-                if (known := recall(checkpoint, key)) is None:
-                    self.learn_report_ = learn_from(
-                        rows,
-                        targets,
-                        self.kernel,
-                        metric=model.metric_,
-                        max_landmarks=self.max_landmarks,
-                        n_rounds=self.n_rounds,
-                        rng=learning,
-                        quick=True,
-                        family=None if self.kernel is not None else model.learn_report_.family,
-                    )
-                    keep(checkpoint, key, self, learn_report_=self.learn_report_)
-                else:
-                    self.learn_report_ = known.learn_report_
-                solution = self._solved(rows, targets, rng)
-                self._keep_uncertainty(rows, solution, rng)
-                self._join(rows, targets, model.stack_, judged.learners)
-                self._intervals_like(model, judged, _signal(rows, solution))
-        return self
 
-    def _columns_like(self, model, width):
-        """The columns of the kinds that another model kept."""
-        if self.encoder_ is None:
-            return np.arange(width)
-        left = [
-            outputs
-            for name in ("rank_outputs_", "level_outputs_", "text_outputs_")
-            if len(outputs := getattr(self.encoder_, name))
-            and not len(getattr(model.encoder_, name))
-        ]
-        return np.setdiff1d(np.arange(width), np.concatenate([np.empty(0, dtype=int), *left]))
+        def fit(Z, targets):
+            self.__dict__.pop("_means_without_", None)
+            T, together = targets.columns, model.copied_rows_ > 0
+            rng = as_generator(self.random_state)
+            learning = rng.spawn(1)[0]
+            rows = Observations.of(Z, T, targets.weights, together=together)
+            rows = self._keeping(rows, self._columns_like(model, Z.shape[1]))
+            family = None if self.kernel is not None else model.learn_report_.family
+
+            def search():
+                metric, options = model.metric_, {"effort": "quick", "family": family}
+                return {"learn_report_": self._learned(rows, targets, metric, learning, **options)}
+
+            known = _resumed(checkpoint, self, (Z, T, weights, None), search)
+            self.learn_report_ = known.learn_report_
+            solution = self._solved(rows, targets, rng)
+            self._keep_uncertainty(rows, solution, rng)
+            self._join(rows, targets, model.stack_, judged.learners)
+            self._intervals_like(model, y, judged, _signal(rows, solution))
+            return self
+
+        targets = Targets.of(y, self._task, weights)
+        if targets.classes is not None:
+            self.classes_ = targets.classes
+        return self._on_rows(X, targets, fit)
 
     def __plan__(self, n: int) -> Plan:
         """The ways of the last fit of n rows, with a usual kernel in place of the learned one."""
         X = np.random.default_rng(0).uniform(size=(n, PLANNED_COLUMNS))
         with using(Resources.of(self)):
-            rows = Observations(X, np.zeros((n, 1)), None, None, None, np.arange(n), None)
+            rows = Observations(X, np.zeros((n, 1)))
             problem = _last_problem(rows, Matern(1.5), PLANNED_ALPHA, True)
             return Plan.of_solvers(problem, self.solver)
 
@@ -459,13 +387,11 @@ class LearnedModel(BaseEstimator):
         if isinstance(solution, LandmarkSolution):
             self._landmark_ridge_ = solution.first(most)
             self._landmark_ridge_.forget()
+        elif (known := solution.cached("explained", lambda: None)) is not None:
+            # Landmarks that miss little.
+            self._landmark_rows_ = np.asarray(known.landmarks.factor.indices)[:most]
         else:
-            known = solution.cached("explained", lambda: None)  # landmarks that miss little
-            self._landmark_rows_ = (
-                np.sort(rng.permutation(rows.n)[:most])
-                if known is None
-                else np.asarray(known.landmarks.factor.indices)[:most]
-            )
+            self._landmark_rows_ = np.sort(rng.permutation(rows.n)[:most])
         if self.points_.shape[0] != rows.n and self._landmark_ridge_ is None:
             # A function of fewer points than rows: what is made of all rows is kept.
             problem = rows.problem(self.kernel_, self.alpha_, choose=False)
@@ -481,13 +407,8 @@ class LearnedModel(BaseEstimator):
             return self._landmark_ridge_
         if "_cached_uncertainty" not in vars(self):  # r x r numbers, too large to be saved
             zeros = namespace(self.points_).zeros_like(self.points_[:, :1])
-            problem = RidgeProblem(
-                Training.of(self.kernel_, self.points_),
-                zeros,
-                Given(np.array([self.alpha_])),
-                self._weights_,
-                intercept=True,
-            )
+            rows = Observations(self.points_, zeros, self._weights_)
+            problem = rows.problem(self.kernel_, self.alpha_, choose=False)
             self._cached_uncertainty = LandmarkSolver(self._landmark_rows_).solve(problem)
         return self._cached_uncertainty
 
@@ -500,30 +421,60 @@ class LearnedModel(BaseEstimator):
         state.pop("_cached_uncertainty", None)
         return state
 
-    def _folds(self, rows, targets, seed=0):
-        return CrossFit(rows, targets, self.kernel, self.n_rounds, seed)
+    def _searched(self, rows, targets, choosing, learning):
+        """Columns, metric and kernel, with the predictions of folds, or with rows that it left.
 
-    def _unseen(self, folds, known):
-        """Predictions of rows by kernels that have not seen them, of the family of all rows.
-
-        known : those of the first family, or None
+        On small tables kernels that have not seen a row choose what is learned. Where there are
+        more rows, such kernels judge what was learned, or some rows are kept from the search.
         """
-        rows = folds.rows
-        if folds.targets.constant or self.metric_ is None or rows.n < 2:
-            return known
-        family = folds.family if self.kernel is not None else self.learn_report_.family
-        if known is not None and family is folds.family:
-            return known
-        folds = replace(folds, family=family)
-        return folds.candidates([self.metric_], np.arange(rows.X.shape[1]))[0].predicted
+        sets = self._setsof_columns(np.arange(rows.X.shape[1]))
+        metric = "diagonal" if self.metric == "full" and len(sets[0]) > MOST_FULL else self.metric
+        chosen, unseen, kept = sets[0], None, np.empty(0, dtype=int)
+        seed = int(choosing.integers(2**31))
+        folds = CrossFit(rows, targets, self.kernel, self.n_rounds, seed)
+        learns = not targets.constant and rows.n > 1
+        if learns and metric is not None and folds.is_small(len(chosen)):
+            best = folds.best(metric, sets)
+            chosen, metric, unseen = best.columns, best.metric, best.predicted
+        elif not targets.constant and len(sets) > 1:
+            chosen = folds.columns(metric, sets, choosing)
+        rows = of_columns(rows, chosen)
+        folds = replace(folds, rows=rows, seed=0)
+        if unseen is None and metric is not None:
+            # A few lengths adapt to no row: without a metric, leave-one-out judges all rows.
+            kept = folds.kept(choosing)
+        seen = rows if not len(kept) else rows.some(np.setdiff1d(np.arange(rows.n), kept))
+        report = self._learned(seen, targets, metric, learning, verbose=self.verbose)
+        if learns and metric is not None and not len(kept):
+            family = folds.family if self.kernel is not None else report.family
+            if unseen is None or family is not folds.family:
+                folds = replace(folds, family=family)
+                unseen = folds.candidates([metric], np.arange(len(chosen)))[0].predicted
+        found = {"learn_report_": report, "metric_": metric, "kept_": kept}
+        return found | {"chosen_": chosen, "unseen_": unseen}
+
+    def _learned(self, rows, targets, metric, rng, **options):
+        found = learn_from(
+            rows,
+            targets,
+            self.kernel,
+            metric=metric,
+            max_landmarks=self.max_landmarks,
+            n_rounds=self.n_rounds,
+            rng=rng,
+            **options,
+        )
+        return found[-1]
 
     def _compare(self, gains, weights, constant):
         """Notice, and warn, where rows left out are predicted no better than by the mean.
 
         gains : for each loss that is looked at, that of the best constant less the model's own
         """
-        gained = [_beyond_chance(weights * gain) for gain in gains]
-        self.informative_ = any(gained) and not constant
+        gains = [weights * gain for gain in gains]
+        chance = [STANDARD_ERRORS * gain.std() / max(len(gain), 1) ** 0.5 for gain in gains]
+        gained = any(gain.mean() > noise for gain, noise in zip(gains, chance))
+        self.informative_ = bool(gained) and not constant
         if not (self.informative_ or constant):
             warnings.warn(
                 UNINFORMATIVE
@@ -534,142 +485,8 @@ class LearnedModel(BaseEstimator):
                 stacklevel=4,
             )
 
-    def _without_own_targets(self, Z):
-        """The rows as they would be if the effects of categories did not know their own targets.
-
-        None where no column holds such effects.
-        """
-        without: dict[str, np.ndarray] = self.__dict__.pop("_means_without_", {})
-        if not without:
-            return None
-        assert self.encoder_ is not None
-        unseen, names = Z.copy(), list(self.encoder_.feature_names_out_)
-        for name, effects in without.items():
-            unseen[:, names.index(name)] = effects
-        return unseen
-
-    def _chosen(self, rows, targets, rng):
-        """(metric, predictions of unseen rows, columns): what to learn, on which columns.
-
-        Tables that are not small have no such predictions yet: None.
-        """
-        columns, metric, predicted = np.arange(rows.X.shape[1]), self.metric, None
-        sets = self._sets_of_columns(columns)
-        if metric == "full" and len(sets[0]) > MOST_FULL:
-            metric = "diagonal"
-        chosen, seed = sets[0], int(rng.integers(2**31))
-        learns = not targets.constant and metric is not None and rows.n > 1
-        folds = self._folds(rows, targets, seed)
-        if learns and folds.is_small(len(sets[0])):
-            best = folds.best(metric, sets)
-            chosen, metric, predicted = best.columns, best.metric, best.predicted
-        elif not targets.constant and len(sets) > 1:
-            chosen = folds.columns(metric, sets, rng)
-        return metric, predicted, chosen
-
-    def _keeping(self, rows, chosen):
-        """The rows with the chosen columns; the encoder follows where others are left out."""
-        if len(chosen) == rows.X.shape[1]:
-            return rows
-        assert self.encoder_ is not None
-        self.encoder_ = encoder_tools.keep_outputs(
-            self.encoder_,
-            ranks=bool(np.isin(self.encoder_.rank_outputs_, chosen).any()),
-            levels=bool(np.isin(self.encoder_.level_outputs_, chosen).any()),
-            texts=bool(np.isin(self.encoder_.text_outputs_, chosen).any()),
-        )
-        return replace(rows, X=rows.X[:, chosen])
-
-    def _sets_of_columns(self, columns):
-        """The values alone; then with ranks, with columns for single values, and with both.
-
-        Then without free text: where it says nothing, its many directions hide the other columns.
-        """
-        if self.encoder_ is None:
-            return [columns]
-        ranks, levels = self.encoder_.rank_outputs_, self.encoder_.level_outputs_
-        values = np.setdiff1d(columns, np.union1d(ranks, levels))
-        if not 0 < len(values) <= MOST_RANKED:
-            return [values]
-        levels = levels[: len(levels) if len(levels) <= MOST_LEVELS else 0]
-        further = [a for a in (ranks, levels, np.union1d(ranks, levels)) if len(a)]
-        further = further if len(ranks) and len(levels) else further[:1]
-        bases = [values]
-        without = np.setdiff1d(values, self.encoder_.text_outputs_)
-        bases += [without] if 0 < len(without) < len(values) else []
-        return [s for base in bases for s in (base, *(np.union1d(base, a) for a in further))]
-
-    def _encoded(self, X, targets=None):
-        """The rows as a matrix of floats: through the encoder, or as they are on a device.
-
-        With targets the encoder is fitted.
-        """
-        reset = targets is not None
-        if not hasattr(X, "shape"):
-            X = given.array_of_lists(X)
-        if not reset:
-            self._check_same_kind(X)
-        if is_array(X) and not is_numpy(X):
-            X = pts.as_vectors(X)
-            if reset:
-                self.encoder_, self.n_features_in_ = None, X.shape[1]
-            else:
-                check_n_columns(self, X.shape[1])
-            return namespace(X).astype(X, namespace(X).float64)
-        if not reset and self.encoder_ is None:  # fitted on tensors, loaded from a file
-            return pts.as_vectors(X).astype(np.float64)
-        if is_array(X) and X.ndim != 2:
-            X = pts.as_vectors(X)  # says how to reshape
-        if pts.is_frame(X):
-            given.check_names(X)
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        if reset:
-            encoder = self._new_encoder(X.shape[1])
-            n, distinct = X.shape[0], Observations.distinct(X, targets.weights is not None)
-            table = given.read_columns(
-                encoder, X, reset=True
-            )  # once: fit, effects and rows share it
-            self.encoder_ = encoder.fit(table if distinct is X else distinct, targets.written)
-            X = table
-            if self.kernel is None and n == targets.columns.shape[0]:
-                # The shares of all classes sum to one: the last says nothing new.
-                T = targets.columns if targets.classes is None else targets.columns[:, :-1]
-                self.encoder_, self._means_without_ = encoder_tools.add_target_encoding(
-                    self.encoder_, X, T, targets.weights
-                )
-        assert self.encoder_ is not None
-        with warnings.catch_warnings():
-            if reset:  # its notes say which values of the training table were not read
-                warnings.filterwarnings("ignore", UNREAD)
-            return self.encoder_.transform(X)
-
-    def _new_encoder(self, width: int = 0) -> TableEncoder:
-        """The encoder that was given, unfitted, with ranks and columns for values to choose from.
-
-        A kernel that was given may be made for the columns as they are; with very many columns
-        there is nothing to choose.
-        """
-        further = self.kernel is None and width <= MANY_COLUMNS
-        if self.encoder is None:
-            return TableEncoder(ranks=further, levels=further)
-        if not isinstance(self.encoder, TableEncoder) or self.encoder.keep is not None:
-            raise ValueError(
-                f"encoder must be a TableEncoder that makes numbers of all columns (keep=None), "
-                f"or None; got {self.encoder!r}."
-            )
-        encoder = clone(self.encoder)
-        return encoder.set_params(ranks=further, levels=further) if self.kernel is None else encoder
-
-    def _check_same_kind(self, X):
-        rows = X if is_array(X) else np.empty(0)
-        if not same_kind(rows, self.points_):
-            raise ValueError(
-                f"Inputs passed to {type(self).__name__}.predict() must use the same namespace and "
-                "the same device as those passed to fit(). Convert X, or fit again."
-            )
-
     def _values(self, X) -> tuple[Any, Any]:
-        """(f, encoded rows): f on the scale of the columns that were fitted."""
+        """(f, encoded rows)."""
         check_is_fitted(self)
         Z = self._encoded(X)
         return self._function(Z), Z
@@ -689,24 +506,6 @@ class LearnedModel(BaseEstimator):
             f = self._function(flat)
             found.append((rows, as_numpy(f).reshape(len(draws), len(rows), -1)))
         return found
-
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Share of each column of the table, in every part of the stack by its weight."""
-        check_is_fitted(self)
-        shares = self._shares
-        if self.encoder_ is None:
-            return shares
-        widths = [len(record["outputs"]) for record in self.encoder_.columns_]
-        ends = np.cumsum(widths)
-        return np.array([shares[b - w : b].sum() for b, w in zip(ends, widths)])
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
 
 
 def _last_problem(rows, kernel, alpha, choose):
@@ -728,13 +527,43 @@ def _large(errors):
     return np.quantile(np.sqrt((errors**2).sum(axis=1)), 0.9)
 
 
-def _beyond_chance(gains):
-    """Tell whether the mean of some gains is above zero by more than its noise."""
-    return bool(gains.mean() > STANDARD_ERRORS * gains.std() / max(len(gains), 1) ** 0.5)
+def _codes(groups, n):
+    """The group of each row as a number, at least two of them; a gap is a group of its own."""
+    groups = np.asarray(as_host(groups))
+    if groups.shape != (n,):
+        raise ValueError(
+            f"groups must have one value for each of the {n} rows, got shape {groups.shape}."
+        )
+    codes = np.unique(groups.astype(str), return_inverse=True)[1]
+    if codes.max(initial=0) == 0:
+        raise ValueError("groups must have at least two different values: all rows have the same.")
+    return codes
 
 
-def _inconsistent(n_X, n_y):
-    return (
-        f"Found input variables with inconsistent numbers of samples: X has {n_X} rows and y has "
-        f"{n_y}."
-    )
+def _key_of(model, *arrays):
+    """A name made from the rows, the targets, the weights and the parameters."""
+    digest = hashlib.sha256(type(model).__name__.encode())
+    for name, value in sorted(model.get_params(deep=False).items()):
+        if name not in BESIDE:
+            digest.update(f"{name}={value!r};".encode())
+    for array in arrays:
+        values = np.ascontiguousarray(as_numpy(array)) if array is not None else np.empty(0)
+        digest.update(str((values.dtype, values.shape)).encode())
+        digest.update(values.tobytes())
+    return digest.hexdigest()[:32]
+
+
+def _resumed(checkpoint, model, arrays, search):
+    """Attributes that a search finds, or has found, where a fit of the same rows was killed.
+
+    A checkpoint keeps it in an unfitted copy of the model.
+    """
+    if checkpoint is None:
+        return SimpleNamespace(**search())
+    key = _key_of(model, *arrays)
+    if (part := checkpoint.get(key)) is None:
+        found = search()
+        part = clone(model)
+        vars(part).update(found)
+        checkpoint[key] = part
+    return part

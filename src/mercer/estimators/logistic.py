@@ -3,21 +3,20 @@
 from dataclasses import replace
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
+from scipy.special import log_softmax
 
 from ..engine import namespace, on_device_of
-from ..expansion import Expansion
 from ..kernels import Data, KernelLike, Precomputed
 from ..rows import Training
 from ..solve import LogisticProblem
 from .base import on_fitted
 from .certified import CertifiedClassifier, WeightedRows, gram_of
-from .class_scores import ClassScores
 from .kernel_map import KernelMap
+from .map_method import ClassScores
 
-# Candidates of C="auto", and the rows and folds that choose.
+# Candidates of C="auto", and the rows that choose.
 CANDIDATES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
-ROWS_FOR_C, FOLDS = 1500, 5
+ROWS_FOR_C = 1500
 
 
 class KernelLogistic(ClassScores, CertifiedClassifier):
@@ -121,18 +120,12 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
         self.gap_ = float(self.gap_[0])
         self.error_norms_ = np.full(q, self.error_norms_[0])
         self.intercept_errors_ = np.full(q, self.intercept_errors_[0])
-        A = on_device_of(found.A, rows.points, dtype=float)
-        b = on_device_of(found.b, A)
-        self.intercept_ = b
+        self._keep_functions(rows, found.A, found.b, np.arange(len(found.A)))
         full = np.zeros((self.n_rows_, q))
         full[rows.kept] = found.A
-        self.dual_coef_ = on_device_of(full.T, A)
-        if rows.fit is not None:
-            w = rows.points.T @ A
-            self.coef_ = w.T
-            self.decision_ = rows.fit.map.linear(w, b)
-            return
-        self.decision_ = Expansion(rows.kernel, self._support(rows, np.arange(len(found.A))), A, b)
+        self.dual_coef_, self.intercept_ = (
+            on_device_of(part, self.decision_.b) for part in (full.T, found.b)
+        )
 
     def _ways(self, rows):
         return [way for _, way in self._problem(rows, self.C_).offers()]
@@ -170,26 +163,17 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
         return np.array(losses)
 
     def _folds(self, rows):
-        smallest = int(np.bincount(rows.codes, minlength=len(self.classes_)).min())
-        if smallest < 2:
-            raise ValueError(
-                f"C='auto' leaves out folds and needs two rows of each class, got {smallest} of "
-                "one: give C as a number."
-            )
-        folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=0)
-        losses = np.zeros(len(CANDIDATES))
-        K = rows.points
-        for train, test in folds.split(K, rows.codes):
+        """Log loss of rows left out in folds."""
+        losses, K = np.zeros(len(CANDIDATES)), rows.points
+        for train, test in self._folds_for_C(rows.codes):
             part = rows.part(Precomputed(), K[np.ix_(train, train)], train)
             space = found = None
             for i, C in enumerate(CANDIDATES):
                 problem = self._problem(part, C)
                 space = space or problem.workspace()
                 found = problem.solve(1e-3, space, found)
-                E = K[np.ix_(test, train)] @ found.A + found.b
-                E = E - E.max(axis=1, keepdims=True)
-                own = E[np.arange(len(test)), rows.codes[test]]
-                losses[i] += rows.weights[test] @ (np.log(np.exp(E).sum(axis=1)) - own)
+                logs = log_softmax(K[np.ix_(test, train)] @ found.A + found.b, axis=1)
+                losses[i] -= rows.weights[test] @ logs[np.arange(len(test)), rows.codes[test]]
         return losses
 
     # --- new points -------------------------------------------------------------------------------

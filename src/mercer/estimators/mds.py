@@ -26,7 +26,7 @@ from ..kernels import points as pts
 from ..rows import lazily, read, refuse_stream, validated_points
 from ..space import signs, spectrum
 from .base import all_or_nothing
-from .score_columns import as_points, copy, inverse_root, pad_columns
+from .map_method import as_points, copy, inverse_root, pad_columns
 
 CORRECTIONS = (None, "lingoes", "cailliez")
 MOST_COMPONENTS = 10**6
@@ -171,15 +171,26 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return (X @ self._axes_) * self._size_
 
     def _fit_distances(self, points):
+        if self.metric == "precomputed" and points.shape[0] != points.shape[1]:
+            raise ValueError(
+                f"metric='precomputed' needs a square matrix of distances at fit, got shape "
+                f"{tuple(points.shape)}."
+            )
         self._training_ = None if self.metric == "precomputed" else copy(points)
-        D = self._distances(points, None, square=True)
+        D = self._distances(points)
+        _check_square(D)
         xp = namespace(D)
         self._size_ = largest_power(D)
         D = D / self._size_
         B, self._row_means_ = _gram(D * D)
         k = min(self.n_components, D.shape[0])
         values, U = spectrum(B, k)
-        self._report_negative(values)
+        noise = 8 * values.shape[0] * eps_of(values) * float(xp.max(xp.abs(values)))
+        negative = int(xp.sum(xp.astype(values < -noise, xp.int64)))
+        self.negative_eigenvalues_ = values[values.shape[0] - negative :]
+        size = float(xp.sum(xp.abs(values)))
+        lost = float(-xp.sum(self.negative_eigenvalues_)) if negative else 0.0
+        self.negative_share_ = lost / size if size else 0.0
         if self.correction is not None and self.negative_eigenvalues_.shape[0]:
             values, U = spectrum(self._corrected(D, float(values[-1])), k)
         total = float(xp.sum(positive_part(values)))
@@ -196,15 +207,6 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Squared lengths in the unit of the distances; beyond the range of numbers 0 or inf."""
         with np.errstate(over="ignore", under="ignore"):
             return values * self._size_ * self._size_
-
-    def _report_negative(self, values):
-        xp = namespace(values)
-        noise = 8 * values.shape[0] * eps_of(values) * float(xp.max(xp.abs(values)))
-        negative = int(xp.sum(xp.astype(values < -noise, xp.int64)))
-        self.negative_eigenvalues_ = values[values.shape[0] - negative :]
-        size = float(xp.sum(xp.abs(values)))
-        lost = float(-xp.sum(self.negative_eigenvalues_)) if negative else 0.0
-        self.negative_share_ = lost / size if size else 0.0
 
     def _corrected(self, D, smallest):
         """The corrected B; its row means are kept for new points."""
@@ -255,7 +257,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if self._is_euclidean():
             Y = (_in_double(points) - self._mean_[None, :]) @ self._axes_
         else:
-            D = self._distances(points, self._training_, square=False) / self._size_
+            D = self._distances(points, self._training_) / self._size_
             D2 = D * D
             if self._constant_:
                 D2 = self._squared(D, namespace(D).astype(D > 0, D.dtype))
@@ -272,14 +274,9 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             )
         return X
 
-    def _distances(self, X, known, square):
+    def _distances(self, X, known=None):
         """Distances between the rows of X, or from them to known ones."""
         if self.metric == "precomputed":
-            if square and X.shape[0] != X.shape[1]:
-                raise ValueError(
-                    f"metric='precomputed' needs a square matrix of distances at fit, got shape "
-                    f"{tuple(X.shape)}."
-                )
             D = _in_double(X)
         else:
             # Metrics are NumPy's and Python's: computed on the host, back to where X is.
@@ -287,9 +284,15 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             with pts.naming("metric"):
                 D = pairwise_distances(A, B, metric=self.metric, **(self.metric_params or {}))
             D = on_device_of(np.asarray(D, dtype=np.float64), X, dtype=namespace(X).float64)
-        _check_distances(D)
-        if square:
-            _check_square(D)
+        xp = namespace(D)
+        if bool(xp.any(D < 0)):
+            raise ValueError(
+                f"Negative values in data passed to ClassicalMDS: distances are at least 0, the "
+                f"smallest is {float(xp.min(D)):.4g}. (For similarities there is "
+                "KernelPCA(kernel='precomputed').)"
+            )
+        if not bool(xp.all(xp.isfinite(D))):
+            raise ValueError("distances contain NaN or infinity.")
         return D
 
     def _check_parameters(self):
@@ -342,18 +345,6 @@ def _cailliez(D):
     start = np.random.default_rng(0).standard_normal(2 * n)
     values = scipy.sparse.linalg.eigs(M, k=1, which="LR", v0=start, return_eigenvectors=False)
     return float(values.real.max())
-
-
-def _check_distances(D):
-    xp = namespace(D)
-    if bool(xp.any(D < 0)):
-        raise ValueError(
-            f"Negative values in data passed to ClassicalMDS: distances are at least 0, the "
-            f"smallest is {float(xp.min(D)):.4g}. (For similarities there is "
-            "KernelPCA(kernel='precomputed').)"
-        )
-    if not bool(xp.all(xp.isfinite(D))):
-        raise ValueError("distances contain NaN or infinity.")
 
 
 def _check_square(D):

@@ -3,6 +3,7 @@
 import numbers
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -15,8 +16,10 @@ from ..engine import (
     check_one_of,
     eigh,
     eps_of,
+    is_array,
     is_count,
     is_number,
+    is_numpy,
     itemsize,
     namespace,
     on_device_of,
@@ -24,15 +27,13 @@ from ..engine import (
     tiles,
 )
 from ..expansion import Expansion
-from ..feature_map import LinearOnMap
 from ..fit import Statistic
 from ..kernels import KernelLike, NotPSDError, RandomState
 from ..rows import Spread
 from ..space import Eigenpairs, signs
 from .kernel_map import KernelMap, fit_rows
-from .map_method import Projection
+from .map_method import Projection, as_points, copy, inverse_root, pad_columns
 from .preimages import PreimageData, on_scores, preimage_data, preimage_data_of_scores
-from .score_columns import as_points, copy, inverse_root, on_host, pad_columns, support
 
 FORMS = ("combined", "dual", "primal", "classical")
 SOLVERS = ("auto", "dense", "factor", "krylov")
@@ -79,14 +80,9 @@ class Extremes:
         return np.where(np.where(tied, self.at[1] < self.at[0], gap > 0), -1.0, 1.0)
 
 
-@dataclass(frozen=True)
-class ScoreExtremes:
+def _extremes(linear, points, start=0):
     """The step of a fold that finds the largest and smallest scores."""
-
-    linear: LinearOnMap
-
-    def __call__(self, points, start=0):
-        return Extremes.of(self.linear(points), start)
+    return Extremes.of(linear(points), start)
 
 
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
@@ -182,15 +178,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
             return self._fit_factor(training, self._new_map(append_residual=False))
         kernel, points = training.kernel, training.points
         solver = self.solver if self.solver != "auto" else self._auto(kernel, points)
-        scores = None
+        scores, most = None, points.shape[0] // LOW_RANK
         if solver == "low rank":
-            most = points.shape[0] // LOW_RANK
             scores = self._fit_factor(training, self._new_map(max_rank=most), most)
-            if scores is None:
-                solver = self._of_matrix(points.shape[0])
+            solver = self._of_matrix(points.shape[0])
         if solver == "factor":
             scores = self._fit_factor(training, self._new_map(append_residual=False))
-        elif solver in ("dense", "krylov"):
+        elif scores is None:
             scores = self._fit_kernel_matrix(kernel, points, solver)
         shown = kernel.layout.shown(points)
         if shown is not None and not isinstance(self.kernel, KernelMap):
@@ -219,14 +213,15 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         if Phi is None:
             # One more look at the rows fixes the signs: the largest score is not known before.
             linear = fit.map.linear(axes, offset)
-            extremes = training.rows_of(self.kernel_).fold(ScoreExtremes(linear))
+            extremes = training.rows_of(self.kernel_).fold(partial(_extremes, linear))
             sign = on_device_of(extremes.signs(), axes)
         else:
             panels = tiles.panel_slices(Phi, Phi.shape[1])
             scores = [(Phi[where, :] - sums.mean[None, :]) @ axes for where in panels]
             scores = scores[0] if len(scores) == 1 else namespace(Phi).concat(scores)
             sign = signs(scores)
-        axes = pad_columns(axes * (sign * support(values))[None, :], wanted)
+        present = xp.astype(values > 0, values.dtype)  # 0 for a zero eigenvalue
+        axes = pad_columns(axes * (sign * present)[None, :], wanted)
         self.projection_ = fit.map.linear(axes, -(sums.mean @ axes))
         if Phi is None:
             return None
@@ -240,7 +235,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
             return "factor"
         if n <= SMALL:
             return "dense"
-        if not on_host(points):  # a device's eigensolver is slow, its products are not
+        if is_array(points) and not is_numpy(points):
+            # A device's eigensolver is slow, its products are not.
             return self._of_matrix(n)
         if not isinstance(self.n_components, numbers.Integral):
             return "factor" if valid else "dense"
@@ -272,7 +268,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         values = self._cut(values, scale, largest, n, kernel, U)
         wanted = self._finish(values, total, n)
         U = U - xp.mean(U, axis=0)[None, :]  # rounding has put a little of 1 into them
-        U = pad_columns(U * (signs(U) * support(values))[None, :], wanted)
+        present = xp.astype(values > 0, values.dtype)
+        U = pad_columns(U * (signs(U) * present)[None, :], wanted)
         values = self.eigenvalues_
         # [EXACT] (25), k_z'(a - mean(a) 1) - n lambda mean(a) with a - mean(a) 1 = W: the mean of a
         # follows from that of K W = n lambda a, and neither a centred kernel row nor the unstable

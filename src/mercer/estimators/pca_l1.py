@@ -23,9 +23,8 @@ from ..kernels import KernelLike, RandomState
 from ..rows import Spread
 from ..space import signs
 from .kernel_map import KernelMap
-from .map_method import Projection
+from .map_method import Projection, as_points
 from .preimages import PreimageData, preimage_data, preimage_data_of_scores
-from .score_columns import as_points
 
 # Each start is a column of signs.
 MOST_STARTS = 10**6
@@ -117,7 +116,16 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
                 "held: limit the rank with kernel=KernelMap(kernel, max_rank=...) on an array, or "
                 "fit on a sample."
             )
-        self._check_room(Y)
+        # Coordinates as they are, centred, deflated, and what deflating takes; and the starts.
+        (n, r), starts = Y.shape, self.n_init + self.n_components + 1
+        needed = coordinates_bytes(n, r, copies=6) + coordinates_bytes(n, starts, copies=4)
+        limit = Resources.of(self.kernel).limit(Y)
+        if needed > limit:
+            raise MemoryLimitError(
+                f"KernelPCAL1 on {n} rows of {r} coordinates needs {readable(needed)}; "
+                f"memory_limit allows {readable(limit)}. Limit the rank with "
+                "kernel=KernelMap(kernel, max_rank=...), or fit on a sample."
+            )
         self.mean_ = namespace(Y).mean(Y, axis=0)
         Y = Y - self.mean_[None, :]
         directions, self.dispersion_paths_ = self._directions(Y)
@@ -128,19 +136,6 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
         self.n_iter_ = max(len(path) for path in self.dispersion_paths_)
         self._n_features_out = axes.shape[1]
         return as_points(Y @ axes, fit.points)
-
-    def _check_room(self, Y):
-        """Coordinates as they are, centred, deflated, and what deflating takes; and the starts."""
-        n, r = Y.shape
-        starts = self.n_init + self.n_components + 1
-        needed = coordinates_bytes(n, r, copies=6) + coordinates_bytes(n, starts, copies=4)
-        limit = Resources.of(self.kernel).limit(Y)
-        if needed > limit:
-            raise MemoryLimitError(
-                f"KernelPCAL1 on {n} rows of {r} coordinates needs {readable(needed)}; "
-                f"memory_limit allows {readable(limit)}. Limit the rank with "
-                "kernel=KernelMap(kernel, max_rank=...), or fit on a sample."
-            )
 
     def _directions(self, Y):
         """Columns w, one after the other on what the earlier ones have left."""

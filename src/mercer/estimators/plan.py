@@ -8,7 +8,7 @@ from ..engine import is_integer
 from ..kernels import Input
 from ..solve import Given, Plan, RidgeProblem
 from .certified import CertifiedClassifier
-from .kernel_map import KernelMap, map_options, read_rows, resources_of
+from .kernel_map import KernelMap, map_options, read_rows
 from .learned_model import LearnedModel
 from .ridge import RidgeEstimator
 
@@ -63,13 +63,10 @@ def plan(
         problem, solver, _ = model.__ridge_problem__(X, y, sample_weight)
         return Plan.of_solvers(problem, solver)
     if isinstance(model, KernelMap):
-        resources = resources_of(model)
         own = KernelMap(model.kernel)  # learns the names of the columns in place of the model
-        found = read_rows(
-            model, X, y, owner=own, targets="numbers", why="plan", resources=resources
-        )
-        options = map_options(model)
-        return Plan.of_map(RidgeProblem(found, found.T, Given(np.ones(1)), map=options))
+        found = read_rows(model, X, y, owner=own, targets="numbers", why="plan")
+        problem = RidgeProblem(found, found.T, Given(np.ones(1)), map=map_options(model))
+        return Plan.of_map(problem)
     known = "KernelRidge, KernelRidgeCV, KernelMap, KernelSVC, KernelLogistic"
     raise TypeError(f"plan takes {known}, KernelRegressor or KernelClassifier, got {model!r}.")
 

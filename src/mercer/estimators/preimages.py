@@ -10,7 +10,7 @@ point of feature space is a sum over landmarks.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, Literal
 
@@ -95,12 +95,9 @@ def preimage_data_of_map(feature_map: FeatureMap, n_features: Any) -> PreimageDa
             return raw @ inverse
 
         return PreimageData(kernel, points, plain(points), points, weights, None, 1e-6)
-    weights = feature_map.combination
-    if isinstance(space, Corrected):
-        weights = _no_sums
-    return PreimageData(
-        kernel, space.S, feature_map.landmark_coordinates(), space.S, weights, None, 1e-6
-    )
+    weights = _no_sums if isinstance(space, Corrected) else feature_map.combination
+    known = feature_map.landmark_coordinates()
+    return PreimageData(kernel, space.S, known, space.S, weights, None, 1e-6)
 
 
 def preimage_data_of_scores(back: PreimageData, linear: Any, mean: np.ndarray) -> PreimageData:
@@ -111,13 +108,8 @@ def preimage_data_of_scores(back: PreimageData, linear: Any, mean: np.ndarray) -
         return back.weights(Z @ axes.T + mean[None, :])
 
     scores = (back.coordinates - mean[None, :]) @ axes
-    return replace(
-        back,
-        coordinates=scores,
-        weights=weights,
-        ridge_kernel=on_scores(back.kernel),
-        ridge_alpha=1.0,
-    )
+    kernel, S = on_scores(back.kernel), back.landmarks
+    return PreimageData(back.kernel, back.points, scores, S, weights, kernel, 1.0)
 
 
 def _no_sums(Z):
@@ -185,13 +177,23 @@ def preimage(
     except AttributeError as reason:
         raise ValueError(reason) from None
     back = preimage_data(model)
-    _require_numbers(model, back.points)
+    points = back.points
+    if not (is_array(points) or scipy.sparse.issparse(points)) or points.dtype == object:
+        raise ValueError(
+            f"{type(model).__name__} was fitted on objects that are not vectors of numbers: "
+            "pre-images are sums of training points, which objects do not have."
+        )
     Z = _coordinates(model, back, Z)
     if back.kernel.is_linear:
         return back.weights(Z) @ back.landmarks  # exact, up to what the kernel does not see
     if method == "fixed-point":
         return _fixed_point(back.kernel, back.landmarks, back.weights(Z), max_iter, tol)
-    return _ridge(model, back, alpha)(Z)
+    alpha = back.ridge_alpha if alpha is None else float(alpha)
+    known: Any = vars(model)
+    if "preimage_ridge_" not in known or known["preimage_alpha_"] != alpha:
+        # Kept until the model is fitted again, or another alpha is asked for.
+        known.update(preimage_ridge_=_learned(back, alpha), preimage_alpha_=alpha)
+    return known["preimage_ridge_"](Z)
 
 
 def has_points(model: Any):
@@ -202,17 +204,6 @@ def has_points(model: Any):
         AttributeError,
     )
     return True
-
-
-# --- ridge ------------------------------------------------------------------------------------
-
-
-def _ridge(model, back, alpha):
-    """The regression of a model, kept until it is fitted again or another alpha is asked for."""
-    alpha = back.ridge_alpha if alpha is None else float(alpha)
-    if "preimage_ridge_" not in vars(model) or model.preimage_alpha_ != alpha:
-        model.preimage_ridge_, model.preimage_alpha_ = _learned(back, alpha), alpha
-    return model.preimage_ridge_
 
 
 def _learned(back, alpha):
@@ -236,9 +227,6 @@ def on_scores(kernel: Kernel):
     general = plain and inner.kind == "vectors" and inner.is_psd is True
     weights_per_column = any(np.ndim(value) for value in inner.get_params(deep=False).values())
     return kernel if general and not weights_per_column else RBF("scale")
-
-
-# --- fixed point ------------------------------------------------------------------------------
 
 
 def steepness(kernel: Kernel, S: np.ndarray):
@@ -284,17 +272,6 @@ def _fixed_point(kernel, S, weights, max_iter, tol):
             break
         length = xp.where(nearer, xp.minimum(2 * length, xp.ones_like(length)), 0.5 * length)
     return X
-
-
-# --- checks -----------------------------------------------------------------------------------
-
-
-def _require_numbers(model, points):
-    if not (is_array(points) or scipy.sparse.issparse(points)) or points.dtype == object:
-        raise ValueError(
-            f"{type(model).__name__} was fitted on objects that are not vectors of numbers: "
-            "pre-images are sums of training points, which objects do not have."
-        )
 
 
 def _coordinates(model, back, Z):

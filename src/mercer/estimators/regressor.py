@@ -1,8 +1,6 @@
 """KernelRegressor: the model to try first on a table with a number to predict."""
 
 from collections.abc import MutableMapping
-from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -18,9 +16,8 @@ from ..learn import Targets
 from ..rows import in_turn
 from ..tables import WrittenTarget
 from .base import all_or_nothing, score_weights
-from .error_interval import rmse_interval
 from .learned_model import LearnedModel
-from .refits import check_groups, refits, told
+from .left_out import rmse_interval
 
 # Intervals of +- 1.645 standard deviations are calibrated to hold 90 % of left-out rows.
 COVERAGE, DEVIATIONS = 0.9, 1.6448536269514722
@@ -161,11 +158,10 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         """
         X, y, sample_weight = self._gathered(X, y, sample_weight)
         values, written = self._read_targets(X, as_host(y))
-        codes = None if groups is None else check_groups(groups, len(values))
         self._flat = values.ndim == 1
-        X, values, weights, used = self._used(X, values, sample_weight)
-        targets = replace(Targets.of(values, "regression", weights), written=written)
-        left_out = self._fit_targets(X, targets, used, checkpoint)
+        targets, left_out, used, values, refits = self._fit_used(
+            X, values, sample_weight, groups, checkpoint, written
+        )
         self.limits_ = self._limits(values.reshape(len(values), -1))
         predicted = (left_out.T - left_out.residuals) * targets.scale + targets.offset
         predicted = (np.clip(predicted, *self.limits_) - targets.offset) / targets.scale
@@ -176,11 +172,11 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         deviations = np.sqrt(left_out.variances)[:, None]
         self.levels_, self.calibration_ = by_level(predicted, errors, deviations, counts)
         self.widening_ = np.ones(errors.shape[1])
-        if codes is not None:
-            self._judge_by_groups(X, values, weights, used, codes[used], left_out, checkpoint)
+        if refits is not None:
+            self._judge_by_groups(refits, values, targets.weights, used)
         place = np.searchsorted(used, self.left_out_)
         errors, T = self.leave_one_out_errors_ / targets.scale, targets.columns[place]
-        counts = np.ones(len(place)) if weights is None else weights[place]
+        counts = np.ones(len(place)) if targets.weights is None else targets.weights[place]
         interval = rmse_interval(self.leave_one_out_errors_**2, counts)
         self.error_interval_ = interval[:, 0] if self._flat else interval
         squares = (T**2 - errors**2).sum(axis=1)
@@ -204,26 +200,17 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
             return _numbers(y), None
         return _numbers(written.values), written.texts
 
-    def _targets_like(self, model, y, weights):
+    def _intervals_like(self, model, y, judged, signal):
         self._flat, self.limits_ = model.single_target_, self._limits(y.reshape(len(y), -1))
-        return Targets.of(y, "regression", weights)
-
-    def _intervals_like(self, model, judged, signal):
         self.levels_, self.calibration_ = model.levels_, model.calibration_
         if signal is not None and judged.signal is not None and np.all(judged.signal > 0):
             # Deviations are in units of the kernel, whose scale each fit has for itself.
             self.calibration_ = model.calibration_ * (signal / judged.signal)[:, None] ** 0.5
 
-    def _judge_by_groups(self, X, values, weights, used, codes, left_out, checkpoint):
+    def _judge_by_groups(self, refits, values, weights, used):
         """Errors and intervals of rows whose group is left out."""
-        self._forget_uncertainty()
         errors, std = np.empty((2, len(values), len(self.widening_)))
-
-        def ask(model, rows):
-            return model.predict(rows, return_std=True)
-
-        fitted = partial(self._fitted_like, self, left_out, checkpoint)
-        for new, found in refits(fitted, X, values, weights, codes, ask):
+        for new, found in refits(lambda model, rows: model.predict(rows, return_std=True)):
             predicted, std[new] = (np.reshape(as_numpy(a), (len(new), -1)) for a in found)
             errors[new] = values[new].reshape(len(new), -1) - predicted
         counts = np.ones(len(values)) if weights is None else weights
@@ -231,7 +218,6 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         self.leave_one_out_rmse_ = float(rmse[0]) if self._flat else rmse
         self.leave_one_out_errors_, self.left_out_ = errors, used
         self.widening_ = weighted_quantile(np.abs(errors) / std, COVERAGE, counts) / DEVIATIONS
-        self.validation_ = told(codes)
 
     @overload
     def predict(self, X: ArrayLike, return_std: Literal[False] = False) -> np.ndarray: ...

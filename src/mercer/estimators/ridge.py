@@ -9,11 +9,11 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine import as_host, as_numpy, check_one_of, namespace, positive_part
+from ..engine import as_host, as_numpy, check_one_of, namespace, on_device_of, positive_part
 from ..expansion import RKHSFunction
 from ..kernels import Data, Input, KernelLike
 from ..kernels import points as pts
-from ..rows import Training
+from ..rows import Column, Training
 from ..solve import (
     Given,
     LeaveOneOut,
@@ -53,6 +53,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
     memory_limit: Any
     solution_: RidgeSolution
     single_target_: bool
+    _penalty: Any  # from what was read to penalties, or to candidates to choose from
 
     prediction_ = _of_solution("prediction", "The function from points to predictions.")
     error_norms_ = _of_solution("error_norms", "The certified error of each function.")
@@ -97,20 +98,16 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         if not isinstance(self.fit_intercept, (bool, np.bool_)):
             raise ValueError(f"fit_intercept must be True or False, got {self.fit_intercept!r}.")
         given = self.kernel if isinstance(self.kernel, KernelMap) else None
-        resources = resources_of(given, self.memory_limit)
-        options, preconditioning = None, Preconditioning()
-        if given is not None and self.form == "iterative":
-            preconditioning = landmarks_of(given)
-        elif given is not None:
-            options = map_options(given)
+        iterative = self.form == "iterative"
+        preconditioning = landmarks_of(given if iterative else None)
         found = self._read(
             X,
             y,
             sample_weight,
             targets="numbers",
             why=f"form='{self.form}'" if self.form in ("iterative", "fourier") else None,
-            resources=resources,
-            workers=self.form == "iterative",
+            resources=resources_of(given, self.memory_limit),
+            workers=iterative,
         )
         problem = RidgeProblem(
             found,
@@ -121,15 +118,11 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
             found.n_targets,
             tol=self.tol,
             max_iter=self.max_iter,
-            map=options,
+            map=None if given is None or iterative else map_options(given),
             preconditioning=preconditioning,
             keep_partial=self.keep_partial,
         )
         return problem, SOLVER.get(self.form, self.form), found
-
-    def _penalty(self, found: Training) -> Given | LeaveOneOut:
-        """Penalties that are given, or the candidates to choose from."""
-        raise NotImplementedError
 
     @all_or_nothing
     def fit(self, X: Input, y: Input | None = None, sample_weight: Input | None = None) -> Self:
@@ -213,8 +206,10 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         return r2_score(as_host(y), as_numpy(self.predict(X)), sample_weight=weights)
 
 
-def landmarks_of(given: KernelMap) -> Preconditioning:
+def landmarks_of(given: KernelMap | None) -> Preconditioning:
     """The iterations solve with the kernel itself: a KernelMap gives them landmarks alone."""
+    if given is None:
+        return Preconditioning()
     # "auto" leaves the basis to mercer, and "cholesky" are the landmarks themselves.
     harmless = {
         "basis": ("cholesky", "auto"),
@@ -358,3 +353,121 @@ class KernelRidge(RidgeEstimator):
                 f"targets, got {self.alpha!r}."
             )
         return Given(np.broadcast_to(alphas, (found.n_targets,)))
+
+
+class KernelRidgeCV(RidgeEstimator):
+    """Fit kernel ridge regression and choose alpha by leave-one-out, at the price of one fit.
+
+    Nothing is fitted again: one eigendecomposition serves every alpha. With Phi'Phi = V D V' and
+    Q = Phi V (or, the same Q, K = U D U' and Q = U D^1/2), the error at a left-out row is
+    (t_i - f_i) / (1 - h_i) with h_i = sum_j Q_ij^2 / (D_j + alpha). On a centred map the mean
+    counts as well: h_i + 1/n.
+
+    With Fourier coordinates (``kernel=KernelMap(kernel, basis="fourier")``) the leverage of a
+    single row is not known. There alpha is chosen by *generalised* cross-validation: the mean
+    squared residual divided by (1 - mean leverage)^2, from the same sums as the fit. Beyond 3000
+    coordinates the mean leverage is estimated with 16 random vectors.
+
+    Parameters
+    ----------
+    alphas : array of positive numbers, default=(0.1, 1.0, 10.0)
+        To choose from.
+    kernel : Kernel, str, callable or KernelMap, default="rbf"
+        A kernel, its name as in scikit-learn ("rbf", "poly", "linear", ...), a function of two
+        points, or a :class:`KernelMap` for options of the map.
+    form : {"auto", "primal", "dual", "iterative", "fourier"}, default="auto"
+        As in KernelRidge: which of the two eigenproblems is solved. In the forms "iterative" and
+        "fourier" alpha is chosen on a sample of the rows (`n_rows_for_alpha_`), then all rows are
+        solved for it; "auto" takes "fourier" only where the leave-one-out errors of all rows do
+        not fit in memory.
+    fit_intercept, tol, max_iter, keep_partial, memory_limit : as in KernelRidge
+        A constant without a penalty; when iterations end; what is kept of them on an interrupt;
+        bytes that the fit may take.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The chosen one.
+    cv_errors_ : array of shape (n_alphas,)
+        Mean squared leave-one-out error of each alpha, in the order given (generalised
+        cross-validation error, with Fourier coordinates).
+    best_score_ : float
+        Minus the smallest of them.
+    n_rows_for_alpha_ : int
+        Rows whose leave-one-out errors chose alpha: all, but for "iterative" and "fourier".
+    form_, kernel_map_, coef_, dual_coef_, function_, alphas_ : as in KernelRidge
+        Fitted with the penalty that was chosen.
+    n_iter_, converged_, error_norms_, preconditioner_rank_ : as in KernelRidge
+        Of the last solution; as are `residuals_` and `history_`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import RBF, KernelRidgeCV
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.linspace(0, 6, 80)[:, None]
+    >>> y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=80)
+    >>> model = KernelRidgeCV([1e-4, 1e-2, 1.0], RBF(1.0)).fit(x, y)
+    >>> model.alpha_, bool(model.error_bound(x).max() < 1e-8)
+    (0.01, True)
+    """
+
+    def __init__(
+        self,
+        alphas: ArrayLike = (0.1, 1.0, 10.0),
+        kernel: KernelLike | KernelMap = "rbf",
+        *,
+        form: Literal["auto", "primal", "dual", "iterative", "fourier"] = "auto",
+        fit_intercept: bool = False,
+        tol: float = 1e-4,
+        max_iter: int = 500,
+        keep_partial: bool = False,
+        memory_limit: int | str | None = None,
+    ) -> None:
+        self.alphas = alphas
+        self.kernel = kernel
+        self.form = form
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.keep_partial = keep_partial
+        self.memory_limit = memory_limit
+
+    def _penalty(self, found: Training) -> LeaveOneOut:
+        with pts.naming("alphas"):
+            alphas = np.atleast_1d(np.asarray(as_host(self.alphas), dtype=float))
+        if alphas.ndim != 1 or not alphas.size or not np.all((alphas > 0) & (alphas < np.inf)):
+            raise ValueError(f"alphas must be a list of positive numbers, got {self.alphas!r}.")
+        plain = isinstance(self.kernel, KernelMap) and map_options(self.kernel).is_plain_fourier
+        if not found.is_held and not plain:
+            raise TypeError(
+                "KernelRidgeCV needs the errors of all rows at once; for rows that come in pieces "
+                "use form='iterative', or choose alpha on a sample, and fit KernelRidge."
+            )
+        largest = 0.0 if isinstance(found.T, Column) else float(np.abs(found.T).max())
+        if not largest < 1e150:
+            raise ValueError(
+                f"y reaches {largest:.4g}, and the squares of its errors overflow: scale y."
+            )
+        return LeaveOneOut(alphas)
+
+    @property
+    def alpha_(self) -> float:
+        """The penalty that was chosen."""
+        return self.solution_.choice.alpha
+
+    @property
+    def cv_errors_(self) -> np.ndarray:
+        """Mean squared leave-one-out error of each alpha, in the order given."""
+        errors = self.solution_.choice.errors / len(self.solution_.alphas)
+        return on_device_of(errors, self.prediction_.b)
+
+    @property
+    def best_score_(self) -> float:
+        """Minus the smallest of them."""
+        return -float(np.min(self.solution_.choice.errors)) / len(self.solution_.alphas)
+
+    @property
+    def n_rows_for_alpha_(self) -> int:
+        """Rows whose leave-one-out errors chose alpha."""
+        return self.solution_.choice.n_rows

@@ -24,7 +24,7 @@ from ..expansion import Expansion
 from ..kernels import Linear, Projected
 from ..learn import Observations, column_scales
 from ..solve import RidgeSolution, solve_ridge
-from .refits import FOLDS
+from .left_out import FOLDS
 
 # Weights below this are left out.
 LEAST = 0.05
@@ -190,7 +190,7 @@ def _on_simplex(A, t):
     A w is a point of the hull of 0 and the columns of A: the nearest to t is that of one of its
     faces, which are few. (SciPy's nnls has no such sum, and before 1.15 it may not converge.)
     """
-    R = np.linalg.qr(np.column_stack([np.zeros(len(t)), A, t]), mode="r")
+    R: Any = np.linalg.qr(np.column_stack([np.zeros(len(t)), A, t]), mode="r")
     corners = R[:, :-1] - R[:, -1:]
     least, best = math.inf, np.zeros(corners.shape[1])
     for size in range(1, len(best) + 1):

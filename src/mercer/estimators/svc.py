@@ -5,7 +5,6 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
 from ..engine import (
     MatrixProduct,
@@ -21,7 +20,6 @@ from ..engine import (
     one_blas_thread,
     single_threaded,
 )
-from ..expansion import Expansion
 from ..kernels import Data, KernelLike, Precomputed
 from ..solve import MarginProblem
 from .base import on_fitted
@@ -30,9 +28,9 @@ from .kernel_map import KernelMap
 
 # With more than two classes, rows whose kernel matrix is stored once for all pairs.
 STORED = 4000
-# Candidates of C="auto", and the folds and rows that choose.
+# Candidates of C="auto", and the rows that choose.
 CANDIDATES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
-FOLDS, ROWS_FOR_C = 5, 3000
+ROWS_FOR_C = 3000
 
 
 class KernelSVC(CertifiedClassifier):
@@ -149,15 +147,13 @@ class KernelSVC(CertifiedClassifier):
     def _by_landmarks(self, training):
         limit = Resources.of(self).limit(training.points)
         room = max(1, limit - MatrixProduct.bytes_beside(training.kernel, training.points))
-        given, self.kernel = (
-            self.kernel,
-            KernelMap(
-                self.kernel,
-                max_rank=MarginProblem.most_landmarks(training.n, room),
-                pivots="random",
-                random_state=0,
-                memory_limit=self.memory_limit,
-            ),
+        given = self.kernel
+        self.kernel = KernelMap(
+            given,
+            max_rank=MarginProblem.most_landmarks(training.n, room),
+            pivots="random",
+            random_state=0,
+            memory_limit=self.memory_limit,
         )
         try:
             return super()._kept_rows(training)
@@ -188,13 +184,10 @@ class KernelSVC(CertifiedClassifier):
 
     def _ways(self, rows):
         """Ways to solve for the largest pair of classes, times the number of pairs."""
-        made = self._largest(rows).ways(self.solver, rows.fit is not None)
-        count = len(self.classes_) * (len(self.classes_) - 1) // 2
-        return [way.times(count) for way in made]
-
-    def _largest(self, rows):
         pairs = Pairs(rows, self.C_, len(self.classes_), self._room(rows))
-        return pairs[max(range(len(pairs)), key=lambda j: len(pairs.rows_of(j)))]
+        largest = pairs[max(range(len(pairs)), key=lambda j: len(pairs.rows_of(j)))]
+        made = largest.ways(self.solver, rows.fit is not None)
+        return [way.times(len(pairs)) for way in made]
 
     def _solutions(self, rows, optional=False):
         """All pairs of classes solved, as many at a time as there are threads."""
@@ -216,7 +209,10 @@ class KernelSVC(CertifiedClassifier):
             return pairs, list(pool.map(alone, range(len(pairs))))
 
     def _keep(self, rows, pairs, solutions):
-        """Attributes as SVC has them, and the certificates."""
+        """Attributes as SVC has them, and the certificates.
+
+        In dual_coef_ the row of a class holds its coefficients against the others, in order.
+        """
         full = np.zeros((len(rows.codes), len(pairs)))
         is_used = np.zeros(len(full), dtype=bool)
         for j, found in enumerate(solutions):
@@ -232,16 +228,15 @@ class KernelSVC(CertifiedClassifier):
         for j in range(C.shape[1]):
             C[pairs.rows_of(j), j] = self.C_ * rows.weights[pairs.rows_of(j)]
         self._keep_certificates(rows, [found.certificate for found in solutions], full, C)
-        W = on_device_of(full[used], rows.points, dtype=float)
-        self.dual_coef_ = _laid_out(sign * W, rows.codes[used], pairs.classes)
-        self.intercept_ = on_device_of(sign * b, W)
+        codes, laid = rows.codes[used], np.zeros((len(self.classes_) - 1, len(used)))
+        for j, (first, second) in enumerate(pairs.classes):
+            laid[second - 1, codes == first] = sign * full[used[codes == first], j]
+            laid[first, codes == second] = sign * full[used[codes == second], j]
+        self._keep_functions(rows, full, b, used)
+        self.dual_coef_, self.intercept_ = (
+            on_device_of(part, self.decision_.b) for part in (laid, sign * b)
+        )
         self.n_iter_ = max(found.n_iter for found in solutions)
-        if rows.fit is not None:
-            w = rows.points.T @ on_device_of(full, rows.points)
-            self.coef_ = w.T
-            self.decision_ = rows.fit.map.linear(w, on_device_of(b, w))
-            return
-        self.decision_ = Expansion(rows.kernel, self._support(rows, used), W, on_device_of(b, W))
 
     # --- C ----------------------------------------------------------------------------------------
 
@@ -250,22 +245,15 @@ class KernelSVC(CertifiedClassifier):
         some = self._sample_for_C(rows, ROWS_FOR_C)
         codes, weights = rows.codes[some], rows.weights[some]
         K = gram_of(rows, some)
-        smallest = int(np.bincount(codes, minlength=len(self.classes_)).min())
-        if smallest < 2:
-            raise ValueError(
-                f"C='auto' leaves out folds and needs two rows of each class, got {smallest} of "
-                "one: give C as a number."
-            )
-        folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=0)
         hits, room = np.zeros(len(CANDIDATES)), self._room(rows)
-        for train, test in folds.split(K, codes):
+        for train, test in self._folds_for_C(codes):
             part = rows.part(Precomputed(), K[np.ix_(train, train)], some[train])
-            start: list = [None] * (len(self.classes_) * (len(self.classes_) - 1) // 2)
+            start: dict[int, np.ndarray] = {}
             for i, C in enumerate(CANDIDATES):
-                values = np.zeros((len(test), len(start)))
-                pairs = Pairs(part, C, len(self.classes_), room)
+                pairs = Pairs(part, C, self._n_classes, room)
+                values = np.zeros((len(test), len(pairs)))
                 for j in range(len(pairs)):
-                    found = pairs[j].solve(max(self.tol, 1e-2), start[j])
+                    found = pairs[j].solve(max(self.tol, 1e-2), start.get(j))
                     start[j] = np.flatnonzero(found.c)
                     mine = train[pairs.rows_of(j)]
                     values[:, j] = K[np.ix_(test, mine)] @ found.c + found.b
@@ -379,14 +367,3 @@ def _vote_range(second, sure, n_classes):
             least[:, k] += wins & sure[:, j]
             most[:, k] += wins | ~sure[:, j]
     return least, most
-
-
-def _laid_out(W, codes, pairs):
-    """dual_coef_: row of class i holds its coefficients against the others, in order."""
-    n_classes = 1 + max(b for _, b in pairs)
-    own = as_numpy(W)
-    laid = np.zeros((n_classes - 1, len(codes)))
-    for j, (a, b) in enumerate(pairs):
-        laid[b - 1, codes == a] = own[codes == a, j]
-        laid[a, codes == b] = own[codes == b, j]
-    return on_device_of(laid, W)

@@ -15,9 +15,8 @@ from ..engine import as_numpy
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..solve import solve_ridge
-from .evidence import STEPS
 from .families import FIRST_FAMILY
-from .learn_kernel import learn_several
+from .learn_kernel import learn_from
 from .observations import Observations, by_value
 from .room import EXACT, rows_within
 from .targets import Targets
@@ -44,6 +43,12 @@ CLEARLY_WORSE = 2.0
 # Rows and rounds of a short search among sets of columns, and its parts: each judges what the
 # others found. More columns must also lower the mean loss by this share over the root of the rows.
 SHORT_ROWS, SHORT_ROUNDS, SHORT_PARTS, GAIN = 1000, 3, 2, 2.0
+# A metric, after the simpler ones that are tried first.
+METRICS: dict[str | None, list[str | None]] = {
+    "full": [None, "diagonal", "full"],
+    "diagonal": [None, "diagonal"],
+    None: [None],
+}
 
 
 @dataclass(frozen=True)
@@ -83,16 +88,22 @@ class CrossFit:
 
     def best(self, metric: str | None, column_sets: list[np.ndarray]) -> Candidate:
         """The best of: no metric, a diagonal one, a full one; and then of the sets of columns."""
-        metrics: dict[str, list[str | None]]
-        metrics = {"full": [None, "diagonal", "full"], "diagonal": [None, "diagonal"]}
-        none: list[str | None] = [None]
-        allowed = metrics.get(metric or "", none) if self.rows.n >= LEAST_ROWS else none
-        best, *others = self.candidates(allowed, column_sets[0])
+        enough = self.rows.n >= LEAST_RATIO * len(column_sets[0])
+        allowed = METRICS[metric if self.rows.n >= LEAST_ROWS else None]
+        return self.best_of(allowed, column_sets if enough else column_sets[:1])
+
+    def best_of(
+        self, metrics: list[str | None], column_sets: list[np.ndarray], least_gain: float = 0.0
+    ) -> Candidate:
+        """The best of metrics, then of sets; more columns must lower the mean loss by a share."""
+        best, *others = self.candidates(metrics, column_sets[0])
         for more in others:
             best = better(more, best)
-        enough = self.rows.n >= LEAST_RATIO * len(column_sets[0])
-        for columns in column_sets[1:] if enough else []:
-            best = better(self.candidates([best.metric], columns)[0], best)
+        for columns in column_sets[1:]:
+            (new,) = self.candidates([best.metric], columns)
+            fewer = len(columns) < len(best.columns)
+            if fewer or new.error < (1 - least_gain) * best.error:
+                best = better(new, best)
         return best
 
     def is_small(self, n_columns: int) -> bool:
@@ -133,49 +144,44 @@ class CrossFit:
             int(rng.integers(2**31)),
             parts=SHORT_PARTS,
         )
-        (best,) = short.candidates([metric], column_sets[0])
-        for columns in column_sets[1:]:
-            (new,) = short.candidates([metric], columns)
-            fewer = len(columns) < len(best.columns)
-            if fewer or new.error < (1 - GAIN / some.n**0.5) * best.error:
-                best = better(new, best)
-        return best.columns
+        return short.best_of([metric], column_sets, GAIN / some.n**0.5).columns
 
     def candidates(self, metrics: list[str | None], columns: np.ndarray) -> list[Candidate]:
         """Metrics on these columns, with their predictions: one search per fold finds them all."""
-        some = _of_columns(self.rows, columns)
+        some = replace(self.rows, X=pts.take(self.rows.X.T, columns).T)
         cells = DuplicateGroups.of(some, self.targets)
         predicted = np.zeros((len(metrics), *cells.T.shape))
         for left in cells.folds(np.random.default_rng(self.seed), self.parts):
             asked = np.flatnonzero(left)
             known = cells.without(some, left)
             share = (left[asked] / cells.counts[asked])[:, None]
-            for i, learned in enumerate(self._learned(known, metrics)):
+            *simpler, last = learn_from(
+                known,
+                self.targets,
+                self.kernel,
+                metric=metrics[-1],
+                max_landmarks=LANDMARKS,
+                n_rounds=self.n_rounds,
+                rng=np.random.default_rng(self.seed),
+                effort="quick" if self.parts == FOLDS else "short",
+                family=self.family if self.kernel is None else None,
+            )
+            # Where there is no simpler kernel, one serves all metrics.
+            simpler = simpler[: len(metrics) - 1]
+            for i, learned in enumerate([*simpler, *[last] * (len(metrics) - len(simpler))]):
                 predicted[i, asked] += share * self._predicted(some, cells, asked, known, learned)
+        T, classes, weights = self.targets.columns, self.targets.classes, self.rows.row_weights
         found = []
         for metric, values in zip(metrics, predicted):
             values = values[cells.of_given]
-            if self.targets.classes is None and self.kernel is None:
-                values = np.clip(values, *Targets.limits(self.targets.columns))
-            losses = _losses(self.rows, values, self.targets)
+            if classes is not None:
+                losses = (values.argmax(axis=1) != T.argmax(axis=1)).astype(float)
+            else:
+                values = values if self.kernel is not None else np.clip(values, *Targets.limits(T))
+                losses = ((values - T) ** 2).sum(axis=1)
+            losses = np.bincount(self.rows.group, losses if weights is None else weights * losses)
             found.append(Candidate(metric, columns, values, losses))
         return found
-
-    def _learned(self, known, metrics):
-        """One kernel per metric, from the rows without a fold."""
-        found = learn_several(
-            known,
-            self.targets,
-            self.kernel,
-            metric=metrics[-1],
-            max_landmarks=LANDMARKS,
-            n_rounds=self.n_rounds,
-            rng=np.random.default_rng(self.seed),
-            quick=STEPS if self.parts == FOLDS else 0,
-            family=self.family if self.kernel is None else None,
-        )
-        first = found[: len(metrics) - 1]
-        return [*first, *[found[-1]] * (len(metrics) - len(first))]
 
     def _predicted(self, rows, cells, asked, known, learned):
         """Groups of a fold, each left out, with a kernel learned from the rows without the fold."""
@@ -246,18 +252,6 @@ class DuplicateGroups:
         return Observations.of(pts.take(rows.X, self.row[kept]), self.T[kept], stay)
 
 
-def _losses(rows, predicted, targets):
-    """Loss of each distinct row, times its weight."""
-    T = targets.columns
-    if targets.classes is None:
-        losses = ((predicted - T) ** 2).sum(axis=1)
-    else:
-        losses = (predicted.argmax(axis=1) != T.argmax(axis=1)).astype(float)
-    return np.bincount(
-        rows.group, losses if rows.row_weights is None else rows.row_weights * losses
-    )
-
-
 def better(new: Candidate, best: Candidate) -> Candidate:
     """The new one where its losses are smaller by more than chance would have it.
 
@@ -268,7 +262,3 @@ def better(new: Candidate, best: Candidate) -> Candidate:
     if len(new.columns) < len(best.columns):
         return new if gain.mean() >= -CLEARLY_WORSE * noise else best
     return new if gain.mean() > STANDARD_ERRORS * noise else best
-
-
-def _of_columns(rows, columns):
-    return replace(rows, X=pts.take(rows.X.T, columns).T)

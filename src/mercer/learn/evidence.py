@@ -3,13 +3,14 @@
 The targets are those of a Gaussian process with covariance C = s k(z, z') + l x'x' / d + c + v W^-1
 on z = x B, W the weights of rows (MATH.md section 13). With a = C^-1 t and Q = C^-1 - a a', the
 derivative of f = t'C^-1 t / 2 + log|C| / 2 is tr(Q dC) / 2. Where grad_z k(z, z') = p z + e z'
-(learn/gradients.py), that of row i of Z = X B is sum_j s Q_ij (p_ij z_i + e_ij z_j): one product
+(learn/metric.py), that of row i of Z = X B is sum_j s Q_ij (p_ij z_i + e_ij z_j): one product
 for all lengths, or for all of the matrix B, at once. Unlike leave-one-out errors of the plain
 kernel, evidence has a slope where few of many columns matter.
 """
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -90,13 +91,11 @@ class Evidence:
 
     def best(self, start: Covariance, steps: int) -> Covariance:
         """The covariance found from a start, its B of the same kind, by at most so many steps."""
-        full = start.B.ndim == 2
+        full, unit = start.B.ndim == 2, self.d**-0.5
         # A matrix is pulled to its start, entries of B by 1 / sqrt(d); lengths to those of `plain`.
-        unit = self.d**-0.5
         first = np.zeros(self.d**2) if full else -np.log(start.B)
-        prior = first if full else np.full(self.d, -math.log(self.plain))
+        centre = np.r_[first if full else np.full(self.d, -math.log(self.plain)), np.zeros(4)]
         deviation = np.r_[np.full(len(first), 1.0 if full else LENGTHS), np.full(4, SCALES)]
-        centre = np.r_[prior, np.zeros(4)]
 
         def read(theta: np.ndarray):
             free, scales = theta[:-4], theta[-4:]
@@ -169,48 +168,46 @@ def by_evidence(
     *,
     full: bool,
     linear: bool = True,
-    quick: int | None = None,
+    effort: str = "whole",
 ) -> list[Covariance]:
     """The covariance with one weight per column, and from there that with a full matrix.
 
     Moderate lengths and half of them on few rows, the better one and half of them again on more
-    rows; random lengths while the evidence is that of noise. `rows` are in random order. A quick
-    search, with so many steps at last, has more starts only where the first find nothing, and no
-    random ones.
+    rows; random lengths while the evidence is that of noise. `rows` are in random order. A "quick"
+    search has more starts only where the first find nothing, and no random ones; a "short" one
+    does not go on from the best start either.
     """
-    d = rows.X.shape[1]
+    d, whole = rows.X.shape[1], effort == "whole"
 
     def of_first(m: int):
         return Evidence(kernel, rows.some(np.arange(min(m, rows.n))), plain, linear)
 
-    whole = quick is None
+    def begun(weights: Any):
+        """Half of the variance is noise to begin with."""
+        start = Covariance(np.zeros(d) + weights, np.log([0.5, 0.05, 0.05, 0.5]))
+        return of_rows.best(start, FIRST_STEPS)
+
     of_rows = of_first(FEW if whole else QUICK)
-    best = of_rows.best(_start(d, 2 * plain), FIRST_STEPS)
+    best = begun(2 * plain)
     if whole or not of_rows.signal(best):
-        best = min(best, of_rows.best(_start(d, plain), FIRST_STEPS), key=_value)
+        best = _likelier(best, begun(plain))
     known = of_rows.signal(best)
     if rows.n > FEW and (whole or not known):
         of_rows = of_first(MANY)
-        again = [of_rows.best(_start(d, 2 * plain), FIRST_STEPS)]
-        again += [of_rows.best(best, FIRST_STEPS)] if known else []
-        best = min(again, key=_value)
+        first = begun(2 * plain)
+        best = _likelier(first, of_rows.best(best, FIRST_STEPS)) if known else first
     for _ in range(STARTS - 2 if whole else 0):
         if of_rows.signal(best):
             break
-        random = plain * np.exp(rng.normal(size=d))
-        best = min(best, of_rows.best(_start(d, random), FIRST_STEPS), key=_value)
+        best = _likelier(best, begun(plain * np.exp(rng.normal(size=d))))
     if not whole:
-        return [of_first(2 * QUICK).best(best, quick) if quick and known else best]
+        more = effort == "quick" and known
+        return [of_first(2 * QUICK).best(best, STEPS) if more else best]
     best = of_rows.best(best, STEPS)
     if not full:
         return [best]
     return [best, of_rows.best(replace(best, B=np.diag(best.B)), STEPS)]
 
 
-def _value(found):
-    return found.value
-
-
-def _start(d, weights):
-    """Half of the variance noise."""
-    return Covariance(np.zeros(d) + weights, np.log([0.5, 0.05, 0.05, 0.5]))
+def _likelier(a, b):
+    return b if b.value < a.value else a

@@ -2,21 +2,40 @@
 
 from sklearn.base import clone
 
-from ..kernels import RBF, Kernel, Matern, Scaled, Sum, as_numbers
+from ..kernels import RBF, Kernel, Matern, Scaled, Sum, as_kernel, as_numbers
 
 # Lengths are in units of the median distance.
 FAMILIES: tuple[Kernel, ...] = (Matern(0.5), Matern(1.5), Matern(2.5), RBF(0.5))
 FIRST_FAMILY = FAMILIES[1]
+# Kernels in an expression whose length scales and weights are tuned: each takes many fits.
+MOST_PARTS = 200
+
+
+def first_kernel(kernel: Kernel | str | None) -> Kernel:
+    """The first kernel of the search: a family, or the given expression with weighted summands."""
+    if kernel is None:
+        return FIRST_FAMILY
+    kernel = as_kernel(kernel)
+    size = sum(1 for _ in kernel.parts())
+    if size > MOST_PARTS:
+        raise ValueError(
+            f"the kernel is an expression of {size} kernels, and learning tunes at most "
+            f"{MOST_PARTS}, since every length scale and weight is searched for. Give a shorter "
+            "expression, or use this one as it is in KernelRidge or KernelMap."
+        )
+    kernel = with_weights(kernel)
+    kernel.check_parameters()
+    return kernel
 
 
 def same_family(a: Kernel, b: Kernel) -> bool:
     """Whether two kernels differ by their lengths alone."""
-    return type(a) is type(b) and _others(a) == _others(b)
 
+    def others(kernel):
+        lengths = kernel.length_parameters()
+        return {n: v for n, v in kernel.get_params(deep=False).items() if n not in lengths}
 
-def _others(kernel):
-    lengths = kernel.length_parameters()
-    return {n: v for n, v in kernel.get_params(deep=False).items() if n not in lengths}
+    return type(a) is type(b) and others(a) == others(b)
 
 
 def length_of(kernel: Kernel) -> float:
@@ -40,15 +59,12 @@ def with_weights(kernel: Kernel) -> Kernel:
 
 def tunable(kernel: Kernel) -> list[str]:
     """Names of the length scales, and of the weights of summands, as set_params takes them."""
-    return sorted([*kernel.widths(), *_weights(kernel, "")])
-
-
-def _weights(kernel, prefix):
-    if not isinstance(kernel, Sum):
-        return []
-    own = [f"{prefix}right__scale"] if isinstance(kernel.right, Scaled) else []
-    own = [name for name in own if kernel.right.scale > 0]
-    return own + _weights(kernel.left, f"{prefix}left__")
+    names, prefix, rest = list(kernel.widths()), "", kernel
+    while isinstance(rest, Sum):
+        if isinstance(rest.right, Scaled) and rest.right.scale > 0:
+            names.append(f"{prefix}right__scale")
+        prefix, rest = f"{prefix}left__", rest.left
+    return sorted(names)
 
 
 def scaled(kernel: Kernel, name: str, factor: float) -> Kernel:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..engine import (
     as_numpy,
+    check_at_least,
     is_array,
     line_search,
     namespace,
@@ -22,16 +23,16 @@ from ..engine import (
 from ..kernels import Kernel, Linear, Precomputed, Projected
 from ..kernels import points as pts
 from ..solve import LeaveOneOut, RidgeProblem, jittered_factor, solve_ridge
-from .arguments import check_lengths, check_options, first_kernel
-from .evidence import MANY, STEPS, by_evidence
-from .families import FAMILIES, length_of, of_length, same_family, scaled, tunable
-from .gradients import average_outer_product, gradients_at
+from .evidence import MANY, by_evidence
+from .families import FAMILIES, first_kernel, length_of, of_length, same_family, scaled, tunable
 from .learned import LearnedKernel, Round
 from .metric import (
     applied,
+    average_outer_product,
     column_scales,
     congruent,
     damped,
+    gradients_at,
     most_correlated,
     with_unit_median,
 )
@@ -44,6 +45,8 @@ from .targets import Targets, as_generator, host, in_few_columns
 STAGES = ((2000, 250), (2000, 500), (5000, 1000), (12000, 1500))
 # Where the lengths of the plain kernel are tuned.
 FIRST_STAGE = (1000, 125)
+# Steps of the logarithms of lengths, where they are near those that are sought.
+NEAR = math.log(1.5)
 # Up to here a second BLAS thread waits more than it works.
 FEW_LANDMARKS = 500
 # A table with at most so many rows has one stage, with all rows as landmarks.
@@ -145,9 +148,12 @@ def learn_kernel(
         points = points.toarray()  # sparse rows: the metric is dense anyway
     weights = pts.row_weights(sample_weight, points.shape[0])
     targets = Targets.of(y, task, weights)
-    check_lengths(points, targets)
-    xp = namespace(points)
-    points = xp.astype(points, xp.float64)
+    if targets.columns.shape[0] != points.shape[0]:
+        raise ValueError(
+            f"X has {points.shape[0]} rows and y has {targets.columns.shape[0]}: Found input "
+            "variables with inconsistent numbers of samples."
+        )
+    points = namespace(points).astype(points, namespace(points).float64)
     if weights is not None:
         used = np.flatnonzero(weights > 0)
         points, weights = pts.take(points, used), weights[used]
@@ -163,15 +169,27 @@ def learn_kernel(
         rng=as_generator(random_state),
         verbose=verbose,
         names=names,
-    )
+    )[-1]
 
 
-def learn_from(*arguments: Any, quick: bool = False, **options: Any) -> LearnedKernel:
-    """`learn_kernel` on rows that have been read: the last of `learn_several`."""
-    return learn_several(*arguments, quick=STEPS if quick else None, **options)[-1]
+def check_options(metric: Any, n_rounds: Any, max_landmarks: Any, alphas: Any = None) -> None:
+    """Refuse arguments of a search that make no sense."""
+    if not isinstance(metric, str | None) or metric not in ("full", "diagonal", None):
+        raise ValueError(f"metric must be 'full', 'diagonal' or None, got {metric!r}.")
+    check_at_least("n_rounds", n_rounds, 0)
+    check_at_least("max_landmarks", max_landmarks, 1)
+    if alphas is not None:
+        try:
+            if np.iscomplexobj(alphas):
+                raise TypeError
+            given = np.asarray(alphas, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(f"alphas must hold numbers, got {alphas!r}.") from None
+        if given.ndim != 1 or not len(given) or not np.all((given > 0) & (given < np.inf)):
+            raise ValueError(f"alphas must be a list of positive numbers, got {alphas!r}.")
 
 
-def learn_several(
+def learn_from(
     observations: Observations,
     targets: Targets,
     kernel: Kernel | str | None,
@@ -183,29 +201,30 @@ def learn_several(
     rng: np.random.Generator,
     verbose: bool = False,
     names: list[str] | None = None,
-    quick: int | None = None,
+    effort: str = "whole",
     family: Kernel | None = None,
 ) -> list[LearnedKernel]:
-    """The kernel that was found; a quick search has two before it: plain, and by column.
+    """`learn_kernel` on rows that have been read; the kernel that was found is the last one.
 
-    quick : None, or steps of evidence after the first start of a quick search
+    effort : "whole"; a "quick" search and a "short" one follow one start of evidence, and return
+        two simpler kernels first: plain, and by column
     family : where no kernel is given, the only one to try
     """
     check_options(metric, n_rounds, max_landmarks, alphas)
     start = first_kernel(kernel) if family is None else family
     observations, targets = in_few_columns(observations, targets, rng)
-    search = _Search(observations, targets, metric, alphas, rng)
-    search.names, search.quick = names, quick
     with using(verbose=verbose), tiles.progress_bar("learning the kernel") as bar:
+        search = _Search(observations, targets, metric, alphas, n_rounds, rng, effort, bar)
         search.free, search.choose_family = kernel is None, kernel is None and family is None
-        found = search.run(start, max_landmarks, n_rounds, bar)
-    return [*map(search.learned, search.simpler), found]
+        search.names = names
+        return search.run(start, max_landmarks)
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
     """A kernel on z = x B, the weight of a linear part on scaled columns, and what they gave.
 
+    error : infinite for a trial that no stage has judged
     missed : trace(K - F F') / (n alpha), what the landmarks left of the kernel
     """
 
@@ -222,18 +241,26 @@ class Trial:
         return self.missed <= MISSED
 
 
-class _Stage:
-    """Some rows, fewer landmarks, and the ridge regressions on them."""
+def _best(*trials):
+    return min(trials, key=lambda trial: trial.error)
 
-    def __init__(self, rows, landmarks, alphas, isotropic=False):
+
+class _Stage:
+    """Some rows, the first of which are landmarks, and ridge regressions on them."""
+
+    def __init__(self, rows, n_landmarks, alphas, isotropic=False):
         self.rows, self.X, self.alphas = rows, rows.X, alphas
-        self.landmarks, self.isotropic = landmarks, isotropic
+        self.n_landmarks, self.isotropic = n_landmarks, isotropic
         self.rotated_X = self._rotated(self.X)
         self.B: Any = None
         self.Z: Any = None
         self.rotated_Z: Any = None
         self.best: tuple[float, Any] = (math.inf, None)  # of the present metric
         self.known: dict[tuple[Trial, int], np.ndarray] = {}
+
+    @property
+    def size(self):
+        return self.rows.n, self.n_landmarks
 
     def projected(self, B: Any):
         if self.B is not B:
@@ -252,13 +279,15 @@ class _Stage:
 
     def ridge(self, trial: Any):
         """(solution, C, missed) of the trial's kernel on this stage's rows."""
+        if self.best[1] is not None and self.best[1][0] is trial:
+            return self.best[1][1]
         self.projected(trial.B)
-        Z, X = self.rotated_Z, self.rotated_X
-        K = tiles.evaluate(trial.kernel, Z, pts.take(Z, self.landmarks))
+        Z, X, m, rows = self.rotated_Z, self.rotated_X, self.n_landmarks, self.rows
+        K = tiles.evaluate(trial.kernel, Z, Z[:m, :])
         if trial.linear:
-            K = K + trial.linear * (X @ pts.take(X, self.landmarks).T)
-        C = jittered_factor(pts.take(K, self.landmarks))
-        rows, xp = self.rows, namespace(K)
+            K = K + trial.linear * (X @ X[:m, :].T)
+        xp = namespace(K)
+        C = jittered_factor(K[:m, :] + 0.0)
         F = solve_triangular(C, K.T).T
         left = trial.kernel.diagonal(Z) - row_norms(F, xp)
         if trial.linear:
@@ -271,28 +300,27 @@ class _Stage:
     def judged(self, trial: Any):
         ridge = self.ridge(trial)
         choice = ridge[0].choice
-        alpha, error = choice.alpha, choice.error
-        trial = replace(trial, alpha=alpha, error=error, missed=ridge[-1] / alpha)
-        if error < self.best[0]:
-            self.best = (error, (trial, ridge))
+        trial = replace(
+            trial, alpha=choice.alpha, error=choice.error, missed=ridge[-1] / choice.alpha
+        )
+        if trial.error < self.best[0]:
+            self.best = (trial.error, (trial, ridge))
         return trial
 
     @property
     def few(self):
         """Whether a further stage has more landmarks, if these are too few."""
-        return len(self.landmarks) <= STAGES[0][1]
+        return self.n_landmarks <= STAGES[0][1]
 
     def smaller(self):
         """The first of the rows and landmarks, where there are many more than lengths need."""
         rows, landmarks = FIRST_STAGE if self.few else STAGES[1]
-        if self.rows.n < 2 * rows or len(self.landmarks) < 2 * landmarks:
-            return self
-        return self.first(rows, landmarks)
+        enough = self.rows.n >= 2 * rows and self.n_landmarks >= 2 * landmarks
+        return self.first(rows, landmarks) if enough else self
 
     def first(self, rows: int, landmarks: int):
-        landmarks = min(landmarks, len(self.landmarks))
-        rows = self.rows.some(np.arange(rows))
-        return _Stage(rows, np.arange(landmarks), self.alphas, self.isotropic)
+        some = self.rows.some(np.arange(rows))
+        return _Stage(some, min(landmarks, self.n_landmarks), self.alphas, self.isotropic)
 
     def beats(self, new: Any, old: Any):
         """Whether a trial is better by exact errors where landmarks are few, on more and more rows.
@@ -300,7 +328,7 @@ class _Stage:
         Both have the same metric. Landmarks tune lengths well, and favour smooth families: a family
         that gains with them by what few functions can do loses with all rows.
         """
-        if (new.close and old.close) or len(self.landmarks) == self.rows.n:
+        if (new.close and old.close) or self.n_landmarks == self.rows.n:
             return new.error < (1 - GAIN) * old.error
         for n in (FIRST_ROWS, CHOICE_ROWS):
             losses, others = self.exact_losses(new, n), self.exact_losses(old, n)
@@ -318,9 +346,7 @@ class _Stage:
                 X = pts.take(self.X, some)
                 K = K + trial.linear * (X @ X.T)
             problem = self.rows.some(some).problem(Precomputed(), trial.alpha, points=K)
-            losses = solve_ridge(problem, "direct").choice.losses
-            assert losses is not None  # a search tells them
-            self.known[trial, n] = losses
+            self.known[trial, n] = solve_ridge(problem, "direct").choice.losses
         return self.known[trial, n]
 
     def gains(self, trial: Any, before: Any, size: Any):
@@ -332,23 +358,16 @@ class _Stage:
         if trial.error > (1 - STAGE_GAIN) * before.error:
             return False
         small = self.first(*size)
-        old, new = (
-            stage.losses(t)[: size[0]]
-            for stage, t in ((small, small.judged(before)), (self, trial))
-        )
+        old, new = small.losses(small.judged(before)), self.losses(trial)[: size[0]]
         return float(new.mean()) <= (1 - STAGE_GAIN) * float(old.mean())
 
     def losses(self, trial: Any):
         """Squared leave-one-out errors of the rows, with few landmarks."""
         rows = self.rows
-        found = self.ridge_of(trial)[0].left_out(share=rows.share)
-        losses = (found.residuals**2).sum(axis=1)
-        losses = losses if rows.weights is None else as_numpy(rows.weights) * losses
+        found = self.ridge(trial)[0].left_out(share=rows.share)
+        weights = 1.0 if rows.weights is None else as_numpy(rows.weights)
+        losses = weights * (found.residuals**2).sum(axis=1)
         return losses if rows.spread is None else losses + as_numpy(rows.spread) / found.left**2
-
-    def ridge_of(self, trial: Any):
-        known = self.best[1] is not None and self.best[1][0] is trial
-        return self.best[1][1] if known else self.ridge(trial)
 
     def gradients(self, trial: Any, diagonal: bool = False):
         """G in the coordinates of X: of the part of the function that depends on z = x B.
@@ -364,7 +383,7 @@ class _Stage:
         """Mean squared slope of the function along each column of X, its linear part included."""
         a, Z, S = self._function(trial)
         xp = namespace(Z)
-        straight = trial.linear * (a.T @ pts.take(self.X, self.landmarks))
+        straight = trial.linear * (a.T @ self.X[: self.n_landmarks, :])
         total = 0.0
         for _, g in gradients_at(trial.kernel, Z, S, a):
             g = (g @ trial.B.T if trial.B.ndim == 2 else g * trial.B) + straight[None, :, :]
@@ -373,92 +392,97 @@ class _Stage:
 
     def _function(self, trial):
         """(a, Z, S): f = k(z, S) a, and some rows."""
-        solution, C, _ = self.ridge_of(trial)
+        solution, C, _ = self.ridge(trial)
         a = solve_triangular(C, solution.coef, transpose=True)
         Z = self.projected(trial.B)
-        return a, Z[: min(GRADIENT_ROWS, Z.shape[0]), :], pts.take(Z, self.landmarks)
+        return a, Z[: min(GRADIENT_ROWS, Z.shape[0]), :], Z[: self.n_landmarks, :]
 
 
 class _Search:
     """The rounds, stage by stage."""
 
-    def __init__(self, observations, targets, metric, alphas, rng):
+    def __init__(self, observations, targets, metric, alphas, n_rounds, rng, effort, bar):
         X = observations.X
-        self.targets, self.metric, self.rng = targets, metric, rng
+        self.targets, self.metric, self.n_rounds = targets, metric, n_rounds
+        self.rng, self.effort, self.bar = rng, effort, bar
         self.alphas = None if alphas is None else np.asarray(alphas, dtype=float)
         self.scales = column_scales(as_numpy(X))
         self.X = X * on_device_of(self.scales, X)
         self.rows = replace(observations, X=self.X)
         self.history: list[Round] = []
         self.names: list[str] | None = None
-        self.quick: int | None = None
         self.free = self.choose_family = False
-        self.simpler: list[Trial] = []
-        self.plain = on_device_of(np.ones(X.shape[1]), self.X)
+        ones = on_device_of(np.ones(X.shape[1]), self.X)
+        self.plain = with_unit_median(ones, self.X, rng)
 
-    def run(self, kernel, max_landmarks, n_rounds, bar):
-        self.plain = with_unit_median(self.plain, self.X, self.rng)
+    def run(self, kernel, max_landmarks):
         # Rules such as gamma="scale" become numbers once; lengths are tuned from there.
         kernel = kernel.bind_points(applied(self.X, self.plain), None)
         if self.targets.constant:
-            self._record(Trial(kernel, self.plain, alpha=1.0, error=0.0), 0, 0, bar)
-            return self.learned(Trial(kernel, self.plain, alpha=1.0, error=0.0))
+            mean = Trial(kernel, self.plain, alpha=1.0, error=0.0)
+            self._record(mean, (0, 0))
+            return [self._learned(mean)]
+        best: Any = None
+        evident: Any = None
+        simpler: list[Trial] = []
+        last = (0, 0)
         stages = self._stages(max_landmarks)
-        best, last = None, (0, 0)
-        evident = []
         for i, (rows, landmarks) in enumerate(stages):
             if best is not None and best.close:
                 landmarks = last[1]  # more would not change anything
                 if rows == last[0]:
                     continue
             with one_blas_thread(if_small=landmarks, small=FEW_LANDMARKS):
-                stage = self._stage(rows, landmarks)
+                chosen = self.rng.permutation(self.rows.n)[:rows]
+                stage = _Stage(self.rows.some(chosen), landmarks, self.alphas, self.free)
                 before = best
                 if before is None:
-                    best = self._first(stage, Trial(kernel, self.plain))
-                    self._record(best, rows, landmarks, bar)
-                    starts = self._evident(stage, kernel)
-                    if self.quick is not None:
-                        first = self._with_linear(stage, best) if self.free else best
-                        self.simpler = [first, *starts[:1]]
-                    if self.quick is None or not starts:
-                        best = self._rounds(stage, best, n_rounds, rows, landmarks, bar)
-                    for start in starts:
-                        trial = self._rounds(stage, start, n_rounds, rows, landmarks, bar)
-                        if stage.beats(trial, best):
-                            best, evident = trial, [start]
-                    self._record(best, rows, landmarks, bar)
+                    best, simpler, evident = self._first(stage, Trial(kernel, self.plain), chosen)
                 else:
                     best = stage.judged(before)
-                    self._record(best, rows, landmarks, bar)
+                    self._record(best, stage.size)
                     if rows > last[0] and not stage.gains(best, before, last):
                         break  # more rows and landmarks do not help: what is left is noise
-                    best = self._tuned(stage, best, math.log(1.5))
-                    self._record(best, rows, landmarks, bar)
-                    best = self._rounds(stage, best, n_rounds, rows, landmarks, bar)
+                    best = self._tuned(stage, best)
+                    self._record(best, stage.size)
+                    best = self._rounds(stage, best)
                 # Where more landmarks on as many rows come next, they choose the family.
                 again = not best.close and i + 1 < len(stages) and stages[i + 1][0] == rows
                 if self.free and not again:
-                    best = self._families(stage, best) if self.choose_family else best
-                    best = self._with_linear(stage, best)
-                    self._record(best, rows, landmarks, bar)
-            last = (rows, landmarks)
-        assert best is not None
-        for trial in evident:
-            if trial.B is not best.B:  # rounds went on from there, and landmarks judged them
-                trial = stage.judged(trial)
-                trial = self._families(stage, trial) if self.choose_family else trial
-                if stage.beats(trial, best):
-                    best = trial
-                    self._record(best, *last, bar)
-        return self.learned(best, stage)
+                    best = self._with_linear(stage, self._of_best_family(stage, best))
+                    self._record(best, stage.size)
+            last = stage.size
+        if evident is not None and evident.B is not best.B:
+            # Rounds went on from there, and landmarks judged them.
+            trial = self._of_best_family(stage, stage.judged(evident))
+            if stage.beats(trial, best):
+                best = trial
+                self._record(best, last)
+        return [*map(self._learned, simpler), self._learned(best, stage)]
 
-    def _evident(self, stage, kernel):
+    def _first(self, stage, trial, chosen):
+        """(the best metric, simpler kernels of a quick search, where evidence began the best)."""
+        learns, evident = self._learns(trial.kernel), None
+        # Where rounds follow that tune the lengths of the plain kernel again, few rows will do.
+        best = self._tuned(stage, trial, math.log(2), stage.smaller() if learns else stage)
+        self._record(best, stage.size)
+        starts = self._evident(stage, trial.kernel, chosen) if learns else []
+        simpler = []
+        if self.effort != "whole":
+            simpler = [self._with_linear(stage, best) if self.free else best, *starts[:1]]
+        if self.effort == "whole" or not starts:
+            best = self._rounds(stage, best)
+        for start in starts:
+            trial = self._rounds(stage, start)
+            if stage.beats(trial, best):
+                best, evident = trial, start
+        self._record(best, stage.size)
+        return best, simpler, evident
+
+    def _evident(self, stage, kernel, chosen):
         """Metrics with the most evidence, by rows that the stage does not have where there are."""
-        if not self._learns(kernel):
-            return []
-        others = np.setdiff1d(np.arange(self.rows.n), self.stage_rows)
-        order = np.r_[self.rng.permutation(others), self.rng.permutation(self.stage_rows)]
+        others = np.setdiff1d(np.arange(self.rows.n), chosen)
+        order = np.r_[self.rng.permutation(others), self.rng.permutation(chosen)]
         some, d = self.rows.some(order[: rows_within(MANY, EVIDENCE)]), len(self.scales)
         columns = np.arange(d)
         if d > max(some.n, MOST_EVIDENT) and self.free:
@@ -473,7 +497,7 @@ class _Search:
             self.rng,
             full=full and self.metric == "full" and d <= MOST_SQUARE,
             linear=self.free,
-            quick=self.quick,
+            effort=self.effort,
         )
         starts = []
         for covariance in found:
@@ -481,10 +505,9 @@ class _Search:
             if len(columns) < d:
                 weights = np.zeros(d)
                 weights[columns] = covariance.B
-            first = on_device_of(weights, self.X)
-            B, own = first, kernel
+            B, own = on_device_of(weights, self.X), kernel
             if self.free:  # a family: lengths are in units of the median distance
-                B = with_unit_median(first, self.X, self.rng)
+                B = with_unit_median(B, self.X, self.rng)
                 ratio = float(np.linalg.norm(as_numpy(B)) / np.linalg.norm(covariance.B))
                 own = of_length(kernel, ratio * length_of(kernel))
             starts.append(stage.judged(Trial(own, B, linear)))
@@ -492,106 +515,89 @@ class _Search:
 
     def _stages(self, max_landmarks):
         n = self.rows.n
-        stages = ((n, n),) if n <= ONE_STAGE else STAGES
         found = [(0, 0)]
-        for rows, landmarks in stages:
+        for rows, landmarks in ((n, n),) if n <= ONE_STAGE else STAGES:
             rows = min(rows, n)
             landmarks = stage_landmarks(rows, min(landmarks, max_landmarks, n))
             if (rows, landmarks) != found[-1] and landmarks >= found[-1][1]:
                 found.append((rows, landmarks))
         return found[1:]
 
-    def _stage(self, rows, landmarks):
-        chosen = self.stage_rows = self.rng.permutation(self.rows.n)[:rows]
-        # The rows are in random order already: the first ones serve as landmarks.
-        return _Stage(self.rows.some(chosen), np.arange(landmarks), self.alphas, self.free)
-
-    def _first(self, stage, trial):
-        """The plain kernel. Where rounds follow that tune its lengths again, few rows will do."""
-        small = stage.smaller()
-        if small is stage or not self._learns(trial.kernel):
-            return self._tuned(stage, trial, math.log(2))
-        return stage.judged(self._tuned(small, trial, math.log(2)))
-
     def _learns(self, kernel):
         return self.metric is not None and kernel.has_slope
 
-    def _tuned(self, stage, trial, step):
-        """Every length, and every weight of a summand, by a bracketed search."""
-        trial = stage.judged(trial) if math.isnan(trial.alpha) else trial
-        for name in tunable(trial.kernel):
-            trial = self._along(
-                stage,
-                trial,
+    def _tuned(self, stage, trial, step=NEAR, small=None):
+        """Every length, and every weight of a summand, by a bracketed search.
+
+        Fewer rows than those of the stage may tune: the stage then judges what they find.
+        """
+        small = stage if small is None else small
+        found = trial if small is stage and trial.error < math.inf else small.judged(trial)
+
+        def along(found, step, change):
+            seen = {0.0: found}
+
+            def error(x):
+                if x not in seen:
+                    seen[x] = small.judged(change(math.exp(x)))
+                return seen[x].error
+
+            line_search(error, step)
+            return _best(*seen.values())
+
+        for name in tunable(found.kernel):
+            now = found
+            found = along(
+                now,
                 step,
-                lambda t, x, name=name: replace(t, kernel=scaled(t.kernel, name, math.exp(x))),
+                lambda c, now=now, name=name: replace(now, kernel=scaled(now.kernel, name, c)),
             )
-        if trial.linear:
-            trial = self._along(
-                stage, trial, 2 * step, lambda t, x: replace(t, linear=t.linear * math.exp(x))
-            )
-        return trial
+        if found.linear:
+            now = found
+            found = along(now, 2 * step, lambda c: replace(now, linear=c * now.linear))
+        return found if small is stage else _best(trial, stage.judged(found))
 
-    def _retuned(self, stage, trial):
-        """Lengths near those of a trial; fewer rows tune them where landmarks are few."""
-        small = stage.smaller() if stage.few else stage
-        if small is stage:
-            return self._tuned(stage, trial, math.log(1.5))
-        found = self._tuned(small, replace(trial, alpha=math.nan), math.log(1.5))
-        if found.kernel is trial.kernel and found.linear == trial.linear:
-            return trial
-        return min(trial, stage.judged(found), key=lambda t: t.error)
-
-    def _along(self, stage, trial, step, change):
-        seen = {0.0: trial}
-
-        def error(x):
-            if x not in seen:
-                seen[x] = stage.judged(change(trial, x))
-            return seen[x].error
-
-        line_search(error, step)
-        return min(seen.values(), key=lambda t: t.error)
-
-    def _rounds(self, stage, best, n_rounds, rows, landmarks, bar):
+    def _rounds(self, stage, best):
         """The metric from gradients, again and again, while that gains; the best round is kept.
 
         Lengths are tuned again where the metric alone does not gain.
         """
         trial = best
-        for _ in range(n_rounds if self._learns(best.kernel) else 0):
+        small = stage.smaller() if stage.few else stage
+        for _ in range(self.n_rounds if self._learns(best.kernel) else 0):
             B = damped(stage.gradients(trial, diagonal=self.metric == "diagonal"))
             B = with_unit_median(B, stage.X, self.rng)
             trial = stage.judged(replace(trial, B=B))
             if trial.error >= (1 - GAIN) * best.error:
-                trial = self._retuned(stage, trial)
-            self._record(trial, rows, landmarks, bar)
+                trial = self._tuned(stage, trial, small=small)
+            self._record(trial, stage.size)
             gained = trial.error < (1 - GAIN) * best.error
-            best = min(best, trial, key=lambda t: t.error)
+            best = _best(best, trial)
             if not gained:
                 break
         return best
 
-    def _families(self, stage, best):
+    def _of_best_family(self, stage, best):
         """The best family, each with lengths of its own: smoother ones, then rougher ones.
 
         A further step is taken while the last one gained. Few rows and landmarks tune the lengths.
         """
+        if not self.choose_family:
+            return best
         at = next(i for i, family in enumerate(FAMILIES) if same_family(family, best.kernel))
         small = stage.smaller()
         for more in (FAMILIES[at + 1 :], FAMILIES[:at][::-1]):
             found = best
             for family in more:
                 family = of_length(family, length_of(found.kernel))
-                trial = replace(found, kernel=family, alpha=math.nan)
-                trial = self._tuned(small, trial, math.log(1.5))
-                trial = trial if small is stage else stage.judged(trial)
+                trial = replace(found, kernel=family, error=math.inf)
+                trial = self._tuned(stage, trial, small=small)
                 if not stage.beats(trial, found):
                     break
                 found = trial
             if found is not best:
                 tuned = stage.few or small is stage
-                return found if tuned else self._tuned(stage, found, math.log(1.5))
+                return found if tuned else self._tuned(stage, found)
         return best
 
     def _with_linear(self, stage, best):
@@ -603,15 +609,13 @@ class _Search:
             return best
         return self._tuned(stage, first, math.log(2))
 
-    def _record(self, trial, rows, landmarks, bar):
+    def _record(self, trial, size):
         error = math.sqrt(trial.error / self.targets.variance)
-        self.history.append(
-            Round(error, trial.alpha, repr(trial.kernel), trial.linear, rows, landmarks)
-        )
-        bar.set_postfix(leave_one_out=f"{error:.4g}")
-        bar.update()
+        self.history.append(Round(error, trial.alpha, repr(trial.kernel), trial.linear, *size))
+        self.bar.set_postfix(leave_one_out=f"{error:.4g}")
+        self.bar.update()
 
-    def learned(self, best, stage=None):
+    def _learned(self, best, stage=None):
         B, square = as_numpy(best.B), len(self.scales) <= MOST_SQUARE
 
         def projection(A):

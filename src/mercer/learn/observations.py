@@ -8,7 +8,7 @@ leaving one observation out means then depends on the weights:
 - other weights say how much a row counts: the row is left out with all of its weight.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,11 +42,11 @@ class Observations:
 
     X: Any
     T: Any
-    weights: Any
-    share: Any
-    spread: Any
-    group: np.ndarray
-    row_weights: np.ndarray | None
+    weights: Any = None
+    share: Any = None
+    spread: Any = None
+    group: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
+    row_weights: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -63,7 +63,7 @@ class Observations:
             weights, counted = None, True  # equal weights say nothing
         values = as_numpy(X)
         if weights is None and not has_copies(values):
-            return cls(X, on_device_of(T, X), None, None, None, np.arange(n), None)
+            return cls(X, on_device_of(T, X), group=np.arange(n))
         order, new = by_value(values)
         if not counted:
             new[:] = True
@@ -75,8 +75,12 @@ class Observations:
         # Relative to the first copy: equal targets have a spread of exactly zero.
         first = T[order[new]]
         beyond = T - first[group]
-        shift = _sums(group, w[:, None] * beyond) / total[:, None]
-        spread = _sums(group, w[:, None] * (beyond - shift[group]) ** 2).sum(axis=1) / unit
+
+        def sums(values):
+            return np.column_stack([np.bincount(group, w * column) for column in values.T])
+
+        shift = sums(beyond) / total[:, None]
+        spread = sums((beyond - shift[group]) ** 2).sum(axis=1) / unit
         return cls(
             pts.take(X, order[new]),
             on_device_of(first + shift, X),
@@ -93,19 +97,9 @@ class Observations:
 
     def some(self, rows: np.ndarray) -> "Observations":
         """Some of the distinct rows; `group` has no meaning there and is empty."""
-
-        def of(part):
-            return None if part is None else pts.take(part, rows)
-
-        return Observations(
-            of(self.X),
-            of(self.T),
-            of(self.weights),
-            of(self.share),
-            of(self.spread),
-            np.empty(0, dtype=int),
-            None,
-        )
+        own = {name: getattr(self, name) for name in ("X", "T", "weights", "share", "spread")}
+        own = {name: part if part is None else pts.take(part, rows) for name, part in own.items()}
+        return Observations(**own)
 
     def problem(
         self, kernel: Any, alpha: float, *, choose: bool = True, points: Any = None, **options: Any
@@ -174,8 +168,3 @@ def by_value(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(order, new): rows sorted by value, and which of them differ from the one before."""
     order = np.lexsort(values.T[::-1])
     return order, np.r_[True, (values[order][1:] != values[order][:-1]).any(axis=1)]
-
-
-def _sums(group, values):
-    """Sums over groups, column by column."""
-    return np.column_stack([np.bincount(group, column) for column in values.T])

@@ -23,9 +23,9 @@ def beside_table(n: int, width: int) -> Resources:
 
     width : of the rows and their targets
     """
-    limit, held = _limit(), 8 * COPIES * n * width
-    if limit is None:
+    if current().memory_limit is None:
         return current()
+    limit, held = current().limit(), 8 * COPIES * n * width
     if limit < held + LEAST:
         raise MemoryLimitError(
             f"to learn a kernel from {n} rows of {width} numbers, targets included, takes at least "
@@ -52,12 +52,5 @@ def block_values(most: int) -> int:
 
 
 def _room():
-    """Numbers that fit."""
-    limit = _limit()
-    return (1 << 60) if limit is None else limit // 8
-
-
-def _limit():
-    """Bytes, or None where nobody has set a limit."""
-    resources = current()
-    return None if resources.memory_limit is None else resources.limit()
+    """Numbers that fit; no end of them where nobody has set a limit."""
+    return (1 << 60) if current().memory_limit is None else current().limit() // 8

@@ -47,10 +47,10 @@ class Targets:
         if not y.size:
             raise ValueError("Found array with 0 sample(s): y is empty.")
         if task == "auto":
-            task = "classification" if _looks_like_classes(y) else "regression"
-        return (
-            cls._of_classes(y, weights) if task == "classification" else cls._of_values(y, weights)
-        )
+            numbers = y.dtype.kind in "fiu"
+            few = y.ndim == 1 and y.dtype.kind in "iu" and cls.are_classes(y)
+            task = "classification" if few or not numbers else "regression"
+        return (cls._of_classes if task == "classification" else cls._of_values)(y, weights)
 
     @classmethod
     def _of_classes(cls, y, weights):
@@ -63,7 +63,16 @@ class Targets:
                 f"y holds 1 class only, {classes.tolist()[0]!r}: there is nothing to predict. At "
                 "least 2 classes are needed."
             )
-        _check_rows_per_class(y, classes, weights)
+        n = len(y) if weights is None else max(len(y), round(float(weights.sum())))
+        if n >= FEW_ROWS and len(classes) > n / 2:
+            remedy = "Merge rare classes, or leave out rows whose class occurs once."
+            if y.dtype.kind in "fiu":
+                remedy += " If y holds numbers, predict them with KernelRegressor."
+            raise ValueError(
+                f"y has {len(classes)} classes in {len(y)} rows (the first is "
+                f"{classes.tolist()[0]!r}): with fewer than two rows per class nothing can be "
+                f"learned about other rows. {remedy}"
+            )
         columns = np.zeros((len(y), len(classes)))
         columns[np.arange(len(y)), position] = 1.0
         t = len(classes)
@@ -142,17 +151,6 @@ def host(y: Any) -> np.ndarray:
     return np.asarray(as_host(y))
 
 
-def checked_numbers(name: str, values: Any) -> np.ndarray:
-    """An argument as an array of floats, refused by its name."""
-    try:
-        numbers = np.asarray(values)
-        if np.iscomplexobj(numbers):
-            raise TypeError
-        return np.asarray(numbers, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold numbers, got {values!r}.") from None
-
-
 def as_generator(random_state: Any) -> np.random.Generator:
     """The random numbers of a seed, refused by its name."""
     try:
@@ -161,23 +159,3 @@ def as_generator(random_state: Any) -> np.random.Generator:
         raise ValueError(
             f"random_state must be a non-negative integer or None, got {random_state!r}."
         ) from None
-
-
-def _check_rows_per_class(y, classes, weights):
-    """Refuse classes of one row each: nothing can be learned from them about other rows."""
-    n = len(y) if weights is None else max(len(y), round(float(weights.sum())))
-    if n < FEW_ROWS or len(classes) <= n / 2:
-        return
-    remedy = "Merge rare classes, or leave out rows whose class occurs once."
-    if y.dtype.kind in "fiu":
-        remedy += " If y holds numbers, predict them with KernelRegressor."
-    raise ValueError(
-        f"y has {len(classes)} classes in {len(y)} rows (the first is {classes.tolist()[0]!r}): "
-        f"with fewer than two rows per class nothing can be learned about other rows. {remedy}"
-    )
-
-
-def _looks_like_classes(y):
-    if y.dtype.kind not in "fiu":
-        return True
-    return y.ndim == 1 and y.dtype.kind in "iu" and Targets.are_classes(y)

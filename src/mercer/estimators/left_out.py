@@ -1,4 +1,4 @@
-"""Intervals of the error of a new sample: 95 %, from the losses of rows left out.
+"""Rows left out: 95 % intervals of the error of a new sample.
 
 The sample has half as many rows as were left out: people who hold rows back to test a model hold
 back the smaller part. Its error varies twice as much as the printed one, and both are met.
@@ -7,6 +7,8 @@ back the smaller part. Its error varies twice as much as the printed one, and bo
 import numpy as np
 from scipy.stats import norm, t
 
+# Folds of rows, or of groups of rows.
+FOLDS = 5
 LEVEL = 0.95
 # Variance of the difference of both errors, in units of that of the printed one.
 BOTH = 1 + 2
