@@ -321,6 +321,10 @@ class LearnedModel(BaseEstimator):
                 (w, predicted), learners[LINEAR] = other, with_importances(logistic[0])
         if not w.any():  # nothing is known of these rows, and `fit` says so
             return errors, {}
+        if classes:  # squares choose the weights, wrong classes may veto them
+            of_stack, of_kernel = (_wrong(values, T) for values in (predicted, models[KERNEL]))
+            if _beyond_chance(weights * (of_stack - of_kernel), 1.0):
+                return errors, {}
         of_parts = {name: float(c) for name, c in zip(models, w) if c > 0}
         self._join(rows, targets, of_parts, learners)
         return T - predicted, learners
@@ -705,9 +709,14 @@ def _large(errors):
     return np.quantile(np.sqrt((errors**2).sum(axis=1)), 0.9)
 
 
-def _beyond_chance(gains):
+def _beyond_chance(gains, standard_errors=STANDARD_ERRORS):
     """Tell whether the mean of some gains is above zero by more than its noise."""
-    return bool(gains.mean() > STANDARD_ERRORS * gains.std() / max(len(gains), 1) ** 0.5)
+    return bool(gains.mean() > standard_errors * gains.std() / max(len(gains), 1) ** 0.5)
+
+
+def _wrong(scores, T):
+    """One for each row whose class is not that with the largest score."""
+    return (scores.argmax(axis=1) != T.argmax(axis=1)).astype(float)
 
 
 def _inconsistent(n_X, n_y):

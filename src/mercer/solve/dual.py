@@ -12,6 +12,7 @@ from ..engine import (
     as_numpy,
     device,
     evenly,
+    inverse_of_factor,
     namespace,
     on_device_of,
     put,
@@ -188,6 +189,11 @@ class DualSolution(RidgeSolution):
         """
         kernel, X = self.kernel, self.prediction.S
         n, found = X.shape[0], np.empty(len(rows))
+        if n**3 <= len(rows) * NEIGHBOURS**3 and 3 * n * n <= HELD_VALUES:
+            K = tiles.evaluate(kernel, X)
+            C = factor_shifted(K, alpha, on_device_of(self._noise(np.arange(n)), K))
+            if C is not None:
+                return inverse_diagonal(C, rows)
         noise, lengths = alpha * self._noise(np.arange(n)), as_numpy(kernel.diagonal(X)) ** 0.5
         m, block = min(n, NEIGHBOURS), max(1, HELD_VALUES // n)
         for start in range(0, len(rows), block):
@@ -244,6 +250,8 @@ def without_mean(inverse: np.ndarray, u: np.ndarray, total: float) -> np.ndarray
 def inverse_diagonal(C: Any, rows: np.ndarray) -> np.ndarray:
     """(A^-1)_jj = |C^-1 e_j|^2 for some rows, a block of right-hand sides at a time."""
     xp, n = namespace(C), C.shape[0]
+    if 2 * len(rows) >= n and n * n <= HELD_VALUES:
+        return as_numpy(xp.linalg.diagonal(inverse_of_factor(C)))[rows]
     found, block = np.empty(len(rows)), max(64, HELD_VALUES // (2 * n))
     for a in range(0, len(rows), block):
         some = rows[a : a + block]
