@@ -286,10 +286,6 @@ class _Stage:
         K = tiles.evaluate(trial.kernel, Z, Z[:m, :])
         if trial.linear:
             K = K + trial.linear * (X @ X[:m, :].T)
-        if m == rows.n and not math.isnan(trial.alpha) and self.alphas is None:
-            problem = rows.problem(Precomputed(), trial.alpha, points=K)
-            solution = solve_ridge(problem, "direct")
-            return solution, solution.dual, 0.0
         xp = namespace(K)
         C = jittered_factor(K[:m, :] + 0.0)
         F = solve_triangular(C, K.T).T
