@@ -70,6 +70,8 @@ JUDGED_BY_NEIGHBOURS = 500
 # Rows left out are predicted better than by the mean from so many standard errors on; how the
 # warning begins where they are not.
 STANDARD_ERRORS, UNINFORMATIVE = 2.0, "rows left out are predicted no better than by "
+# A stack with more wrong classes than the kernel alone, by so many standard errors, is not taken.
+CLEARLY_MORE_WRONG = 1.0
 # Certified error of the function, relative to the function: certificates are bounds in the norm of
 # the kernel's space, and errors of predictions are 100 to 1000 times smaller, as a rule. Then the
 # same where iterations replace a factorisation; and products, and seconds of one core, at most.
@@ -322,8 +324,11 @@ class LearnedModel(BaseEstimator):
         if not w.any():  # nothing is known of these rows, and `fit` says so
             return errors, {}
         if classes:  # squares choose the weights, wrong classes may veto them
-            of_stack, of_kernel = (_wrong(values, T) for values in (predicted, models[KERNEL]))
-            if _beyond_chance(weights * (of_stack - of_kernel), 1.0):
+            of_stack, of_kernel = (
+                weights * (values.argmax(axis=1) != T.argmax(axis=1))
+                for values in (predicted, models[KERNEL])
+            )
+            if _beyond_chance(of_stack - of_kernel, CLEARLY_MORE_WRONG):
                 return errors, {}
         of_parts = {name: float(c) for name, c in zip(models, w) if c > 0}
         self._join(rows, targets, of_parts, learners)
@@ -712,11 +717,6 @@ def _large(errors):
 def _beyond_chance(gains, standard_errors=STANDARD_ERRORS):
     """Tell whether the mean of some gains is above zero by more than its noise."""
     return bool(gains.mean() > standard_errors * gains.std() / max(len(gains), 1) ** 0.5)
-
-
-def _wrong(scores, T):
-    """One for each row whose class is not that with the largest score."""
-    return (scores.argmax(axis=1) != T.argmax(axis=1)).astype(float)
 
 
 def _inconsistent(n_X, n_y):

@@ -148,7 +148,7 @@ def _boosted(X, T, weights):
 
 
 def _repeated(X, T, weights):
-    """Few copies of rows in place of their counts: scikit-learn's quantiles with weights are slow."""
+    """Copies of rows in place of their counts, where few: quantiles with weights are slow."""
     if weights is None:
         return X, T, weights
     counts = weights / weights.min()

@@ -316,9 +316,8 @@ class _Stage:
     def smaller(self):
         """The first of the rows and landmarks, where there are many more than lengths need."""
         rows, landmarks = FIRST_STAGE if self.few else STAGES[1]
-        if self.n_landmarks < 2 * landmarks or self.n_landmarks == self.rows.n:
-            return self
-        return self.first(min(rows, self.rows.n), landmarks)
+        enough = self.rows.n > rows and self.n_landmarks >= 2 * landmarks
+        return self.first(rows, landmarks) if enough else self
 
     def first(self, rows: int, landmarks: int):
         some = self.rows.some(np.arange(rows))
