@@ -7,6 +7,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.linear_model import LogisticRegression
 
 from mercer import RBF, KernelClassifier, KernelRegressor, load, save
+from mercer.estimators import learned_model
 from mercer.estimators.stack import ClassShares, _on_simplex, logistic, weighed
 from mercer.estimators.trees import FOREST, Trees, grow_trees, leaf_size
 from mercer.learn.metric import column_scales
@@ -197,6 +198,37 @@ def test_effects_of_categories_do_not_tell_trees_the_target(rng):
 def test_a_given_kernel_is_not_stacked(stepped):
     X, y = stepped[:2]
     assert KernelRegressor(RBF(), metric=None).fit(X, y).stack_ == {"learned kernel": 1.0}
+
+
+def test_counts_of_rows_are_copies_to_boosted_trees(rng):
+    """Copies are quicker than weights, and give the trees of the table as it was."""
+    X, y = steps(rng, 300)
+    counts = rng.integers(1, 3, size=300)
+    rows = np.repeat(np.arange(300), counts)
+    merged = grow_trees(X, y[:, None], counts / 1.5, forest=False)
+    theirs = HistGradientBoostingRegressor(
+        min_samples_leaf=leaf_size(300), early_stopping=False, random_state=0
+    ).fit(X[rows], y[rows])
+    assert_allclose(merged(X)[:, 0], theirs.predict(X), atol=1e-10)
+
+
+def test_a_stack_with_clearly_more_wrong_classes_is_not_taken(rng, monkeypatch):
+    """Weights that squares choose: here they are made bad, and wrong classes veto them."""
+    X = rng.normal(size=(300, 2))
+    y = (np.hypot(*X.T) < 1.1).astype(int)
+    taken = KernelClassifier(**QUICK).fit(X, y)
+    monkeypatch.setattr(
+        learned_model, "weighed", lambda T, parts, w: _all_linear(len(T), len(parts))
+    )
+    vetoed = KernelClassifier(**QUICK).fit(X, y)
+    assert "learned kernel" in taken.stack_
+    assert vetoed.stack_ == {"learned kernel": 1.0}
+
+
+def _all_linear(n, parts):
+    weights = np.zeros(parts)
+    weights[1] = 1.0
+    return weights, np.tile(weights, (n, 1))
 
 
 def test_trees_are_those_of_scikit_learn(rng):

@@ -112,6 +112,19 @@ def test_leave_one_out_is_refitting_without_the_row(name, kernel, weighted, inte
         assert_allclose(found[place], T[i] - values[0], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("asked", [60, 700])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_errors_of_many_left_out_rows_come_from_one_factor(intercept, asked, rng):
+    """Neighbours say how large they are at most; where all rows cost less, they are exact."""
+    X, w = rng.normal(size=(700, 2)), rng.uniform(0.5, 2, size=700)
+    T = np.sin(2 * X[:, :1]) + 0.3 * rng.normal(size=(700, 1))
+    problem = problem_of(Matern(0.5), X, T, weights=w, intercept=intercept, alphas=(0.1,))
+    some = np.arange(asked)
+    found, exact = (solve_ridge(problem, name).left_out(some) for name in ("iterative", "direct"))
+    assert_allclose(found.left, exact.left, rtol=1e-8)
+    assert_allclose(found.residuals, exact.residuals, rtol=1e-3, atol=1e-4)
+
+
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("name", ["direct", "primal"])
 def test_the_penalty_with_the_smallest_error_of_refits_is_chosen(name, intercept, rows):

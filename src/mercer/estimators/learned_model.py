@@ -56,6 +56,8 @@ JUDGED_BY_NEIGHBOURS = 500
 # Rows left out are predicted better than by the mean from so many standard errors on; how the
 # warning begins where they are not.
 STANDARD_ERRORS, UNINFORMATIVE = 2.0, "rows left out are predicted no better than by "
+# A stack with more wrong classes than the kernel alone, by so many standard errors, is not taken.
+CLEARLY_MORE_WRONG = 1.0
 # Certified error of the function, relative to the function: certificates are bounds in the norm of
 # the kernel's space, and errors of predictions are 100 to 1000 times smaller, as a rule. Then the
 # same where iterations replace a factorisation; and products, and seconds of one core, at most.
@@ -276,6 +278,13 @@ class LearnedModel(EncodedTable):
                 (w, predicted), learners[LINEAR] = other, with_importances(logistic[0])
         if not w.any():  # nothing is known of these rows, and `fit` says so
             return errors, {}
+        if classes:  # squares choose the weights, wrong classes may veto them
+            of_stack, of_kernel = (
+                weights * (values.argmax(axis=1) != T.argmax(axis=1))
+                for values in (predicted, models[KERNEL])
+            )
+            if _beyond_chance(of_stack - of_kernel, CLEARLY_MORE_WRONG):
+                return errors, {}
         of_parts = {name: float(c) for name, c in zip(models, w) if c > 0}
         self._join(rows, targets, of_parts, learners)
         return T - predicted, learners
@@ -471,10 +480,8 @@ class LearnedModel(EncodedTable):
 
         gains : for each loss that is looked at, that of the best constant less the model's own
         """
-        gains = [weights * gain for gain in gains]
-        chance = [STANDARD_ERRORS * gain.std() / max(len(gain), 1) ** 0.5 for gain in gains]
-        gained = any(gain.mean() > noise for gain, noise in zip(gains, chance))
-        self.informative_ = bool(gained) and not constant
+        gained = any(_beyond_chance(weights * gain) for gain in gains)
+        self.informative_ = gained and not constant
         if not (self.informative_ or constant):
             warnings.warn(
                 UNINFORMATIVE
@@ -538,6 +545,11 @@ def _codes(groups, n):
     if codes.max(initial=0) == 0:
         raise ValueError("groups must have at least two different values: all rows have the same.")
     return codes
+
+
+def _beyond_chance(gains, standard_errors=STANDARD_ERRORS):
+    """Tell whether the mean of some gains is above zero by more than its noise."""
+    return bool(gains.mean() > standard_errors * gains.std() / max(len(gains), 1) ** 0.5)
 
 
 def _key_of(model, *arrays):

@@ -159,14 +159,15 @@ def out_of_fold(
     learn : from rows, targets and weights to a function
     """
     n, T, X = rows.n, as_numpy(rows.T), rows.X
-    weights = np.ones(n) if rows.weights is None else as_numpy(rows.weights)
+    weights = None if rows.weights is None else as_numpy(rows.weights)
     folds = 1 if 4 * len(chosen) <= n else FOLDS
     part = np.random.default_rng(0).permutation(len(chosen)) % folds
     found = np.zeros((len(chosen), T.shape[1]))
     for i in range(folds):
         new = chosen[part == i]
         others = np.setdiff1d(np.arange(n), new)
-        found[part == i] = learn(X[others], T[others], weights[others])(unseen_X[new])
+        own = None if weights is None else weights[others]
+        found[part == i] = learn(X[others], T[others], own)(unseen_X[new])
         error = ((found[part == i] - T[new]) ** 2).sum(axis=1).mean()
         if i == 0 and error > HOPELESS * known[part == 0].mean():
             return None

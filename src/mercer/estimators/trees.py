@@ -130,6 +130,7 @@ def grow_trees(X: np.ndarray, T: np.ndarray, weights: np.ndarray | None, *, fore
 def _boosted(X, T, weights):
     """(nodes of every tree, baselines): each tree adds to one target."""
     made, b = [], []
+    X, T, weights = _repeated(X, T, weights)
     for j in range(T.shape[1]):
         model = HistGradientBoostingRegressor(
             min_samples_leaf=leaf_size(len(X)), early_stopping=False, random_state=0
@@ -144,6 +145,18 @@ def _boosted(X, T, weights):
             gains = np.where(inner, nodes["gain"], 0.0)
             made.append((nodes["feature_idx"], nodes["num_threshold"], left, right, values, gains))
     return made, b
+
+
+def _repeated(X, T, weights):
+    """Copies of rows in place of their counts, where few: quantiles with weights are slow."""
+    if weights is None:
+        return X, T, weights
+    counts = weights / weights.min()
+    whole = np.round(counts)
+    if np.abs(counts - whole).max() > 1e-6 or whole.sum() > 2 * len(X):
+        return X, T, weights
+    rows = np.repeat(np.arange(len(X)), whole.astype(int))
+    return X[rows], T[rows], None
 
 
 def _forest(X, T, weights):

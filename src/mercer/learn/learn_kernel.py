@@ -278,7 +278,7 @@ class _Stage:
         return namespace(Z).linalg.qr(Z.T).R.T
 
     def ridge(self, trial: Any):
-        """(solution, C, missed) of the trial's kernel on this stage's rows."""
+        """(solution, a, missed): f = k(z, S) a with the trial's kernel, S the landmarks."""
         if self.best[1] is not None and self.best[1][0] is trial:
             return self.best[1][1]
         self.projected(trial.B)
@@ -295,7 +295,8 @@ class _Stage:
         missed = max(float(xp.mean(left if rows.weights is None else left * rows.weights)), 0.0)
         rule = LeaveOneOut(self.alphas, share=rows.share, spread=rows.spread)
         problem = RidgeProblem.on_coordinates(F, rows.T, rule, rows.weights)
-        return solve_ridge(problem, "primal"), C, missed
+        solution = solve_ridge(problem, "primal")
+        return solution, solve_triangular(C, solution.coef, transpose=True), missed
 
     def judged(self, trial: Any):
         ridge = self.ridge(trial)
@@ -315,7 +316,7 @@ class _Stage:
     def smaller(self):
         """The first of the rows and landmarks, where there are many more than lengths need."""
         rows, landmarks = FIRST_STAGE if self.few else STAGES[1]
-        enough = self.rows.n >= 2 * rows and self.n_landmarks >= 2 * landmarks
+        enough = self.rows.n > rows and self.n_landmarks >= 2 * landmarks
         return self.first(rows, landmarks) if enough else self
 
     def first(self, rows: int, landmarks: int):
@@ -392,9 +393,7 @@ class _Stage:
 
     def _function(self, trial):
         """(a, Z, S): f = k(z, S) a, and some rows."""
-        solution, C, _ = self.ridge(trial)
-        a = solve_triangular(C, solution.coef, transpose=True)
-        Z = self.projected(trial.B)
+        a, Z = self.ridge(trial)[1], self.projected(trial.B)
         return a, Z[: min(GRADIENT_ROWS, Z.shape[0]), :], Z[: self.n_landmarks, :]
 
 
@@ -426,8 +425,7 @@ class _Search:
         evident: Any = None
         simpler: list[Trial] = []
         last = (0, 0)
-        stages = self._stages(max_landmarks)
-        for i, (rows, landmarks) in enumerate(stages):
+        for rows, landmarks in self._stages(max_landmarks):
             if best is not None and best.close:
                 landmarks = last[1]  # more would not change anything
                 if rows == last[0]:
@@ -443,21 +441,22 @@ class _Search:
                     self._record(best, stage.size)
                     if rows > last[0] and not stage.gains(best, before, last):
                         break  # more rows and landmarks do not help: what is left is noise
-                    best = self._tuned(stage, best)
+                    best = self._tuned(stage, best, small=stage.smaller())
                     self._record(best, stage.size)
                     best = self._rounds(stage, best)
-                # Where more landmarks on as many rows come next, they choose the family.
-                again = not best.close and i + 1 < len(stages) and stages[i + 1][0] == rows
-                if self.free and not again:
-                    best = self._with_linear(stage, self._of_best_family(stage, best))
-                    self._record(best, stage.size)
             last = stage.size
-        if evident is not None and evident.B is not best.B:
-            # Rounds went on from there, and landmarks judged them.
-            trial = self._of_best_family(stage, stage.judged(evident))
-            if stage.beats(trial, best):
-                best = trial
-                self._record(best, last)
+        with one_blas_thread(if_small=stage.n_landmarks, small=FEW_LANDMARKS):
+            best = self._of_best_family(stage, best)
+            if evident is not None and evident.B is not best.B:
+                # Rounds went on from there, and landmarks judged them.
+                own = best.kernel
+                if self.free:
+                    own = of_length(own, length_of(evident.kernel))
+                trial = replace(evident, kernel=own, error=math.inf)
+                trial = self._tuned(stage, trial, small=stage.smaller())
+                best = trial if stage.beats(trial, best) else best
+            best = self._with_linear(stage, best) if self.free else best
+            self._record(best, stage.size)
         return [*map(self._learned, simpler), self._learned(best, stage)]
 
     def _first(self, stage, trial, chosen):
@@ -563,7 +562,7 @@ class _Search:
         Lengths are tuned again where the metric alone does not gain.
         """
         trial = best
-        small = stage.smaller() if stage.few else stage
+        small = stage.smaller()
         for _ in range(self.n_rounds if self._learns(best.kernel) else 0):
             B = damped(stage.gradients(trial, diagonal=self.metric == "diagonal"))
             B = with_unit_median(B, stage.X, self.rng)
@@ -596,8 +595,7 @@ class _Search:
                     break
                 found = trial
             if found is not best:
-                tuned = stage.few or small is stage
-                return found if tuned else self._tuned(stage, found)
+                return found
         return best
 
     def _with_linear(self, stage, best):
@@ -607,7 +605,7 @@ class _Search:
         first = stage.judged(replace(best, linear=1.0 / d))
         if first.error > (1 - GAIN) * best.error:
             return best
-        return self._tuned(stage, first, math.log(2))
+        return self._tuned(stage, first, math.log(2), stage.smaller())
 
     def _record(self, trial, size):
         error = math.sqrt(trial.error / self.targets.variance)

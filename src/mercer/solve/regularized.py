@@ -10,6 +10,7 @@ from ..engine import (
     cholesky,
     device,
     eps_of,
+    inverse_of_factor,
     namespace,
     on_device_of,
     put,
@@ -87,6 +88,8 @@ def without_mean(inverse: np.ndarray, u: np.ndarray, total: float) -> np.ndarray
 def inverse_diagonal(C: Any, rows: np.ndarray) -> np.ndarray:
     """(A^-1)_jj = |C^-1 e_j|^2 for some rows, a block of right-hand sides at a time."""
     xp, n = namespace(C), C.shape[0]
+    if 2 * len(rows) >= n and n * n <= 2 * HELD_VALUES:
+        return as_numpy(xp.linalg.diagonal(inverse_of_factor(C)))[rows]
     found, block = np.empty(len(rows)), max(64, HELD_VALUES // n)
     for a in range(0, len(rows), block):
         some = rows[a : a + block]
