@@ -295,7 +295,7 @@ class _Stage:
         missed = max(float(xp.mean(left if rows.weights is None else left * rows.weights)), 0.0)
         rule = LeaveOneOut(self.alphas, share=rows.share, spread=rows.spread)
         problem = RidgeProblem.on_coordinates(F, rows.T, rule, rows.weights)
-        solution = solve_ridge(problem, "primal")
+        solution: Any = solve_ridge(problem, "primal")
         return solution, solve_triangular(C, solution.coef, transpose=True), missed
 
     def judged(self, trial: Any):
@@ -449,9 +449,9 @@ class _Search:
             best = self._of_best_family(stage, best)
             if evident is not None and evident.B is not best.B:
                 # Rounds went on from there, and landmarks judged them.
-                own = best.kernel
+                own = evident.kernel
                 if self.free:
-                    own = of_length(own, length_of(evident.kernel))
+                    own = of_length(best.kernel, length_of(own))
                 trial = replace(evident, kernel=own, error=math.inf)
                 trial = self._tuned(stage, trial, small=stage.smaller())
                 best = trial if stage.beats(trial, best) else best
