@@ -550,7 +550,7 @@ def _machine_of(model, training):
 
 
 def _named(kernel):
-    """What libsvm calls a kernel, with its parameters; None where it evaluates no such formula."""
+    """The kernel's name and parameters for libsvm; None where that evaluates no such formula."""
     given, names = kernel.get_params(), [name for name in kernel.sklearn_names if name in LIBSVM]
     if not names or any(np.ndim(value) for value in given.values()):
         return None

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Self
 
 from .feature_space import FeatureSpaceDisplay
 from .spectrum import SpectrumDisplay
-from .style import is_numeric_target, literally, pyplot, show_plainly
+from .style import as_comparison, is_numeric_target, literally, pyplot, show_plainly
 
 if TYPE_CHECKING:
     from ..compare import KernelComparison
@@ -34,11 +34,7 @@ class ComparisonDisplay:
 
     def plot(self, embedding: str | None = None, *, spectra: bool = True) -> Self:
         """Draw all embeddings, or the one named."""
-        c = self.comparison
-        if not hasattr(c, "spaces"):
-            raise TypeError(
-                f"comparison must be what compare_kernels returns, got {type(c).__name__}."
-            )
+        c = as_comparison(self.comparison)
         if embedding is not None and not isinstance(embedding, str):
             raise TypeError(f"embedding must be the name of one, or None, got {embedding!r}.")
         names = [embedding] if embedding else list(c.spaces[0].embeddings)

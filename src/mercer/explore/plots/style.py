@@ -118,6 +118,15 @@ def fitted(model: Any, *attributes: str, name: str = "estimator") -> Any:
     return model
 
 
+def as_comparison(comparison: Any) -> Any:
+    """Refuse anything but what compare_kernels returns."""
+    if not hasattr(comparison, "spaces"):
+        raise TypeError(
+            f"comparison must be what compare_kernels returns, got {type(comparison).__name__}."
+        )
+    return comparison
+
+
 def is_numeric_target(y: Any) -> bool:
     """Whether a target is coloured along a scale rather than class by class."""
     y = np.asarray(y)

@@ -22,9 +22,13 @@ MOST_IN_CONFUSION = 20
 
 
 def write_report(
-    comparison: "KernelComparison", path: str | PathLike[str] | None = None, *, title: str
+    comparison: "KernelComparison",
+    path: str | PathLike[str] | None = None,
+    *,
+    title: str = "Kernels compared",
 ) -> str:
     """The page as a file (its path is returned), or as text where no path is given."""
+    style.as_comparison(comparison)
     if path is not None:
         with pts.naming("path"):
             path = Path(os.fspath(path))
