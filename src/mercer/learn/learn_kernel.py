@@ -47,8 +47,8 @@ STAGES = ((2000, 250), (2000, 500), (5000, 1000), (12000, 1500))
 FIRST_STAGE = (1000, 125)
 # Steps of the logarithms of lengths, where they are near those that are sought.
 NEAR = math.log(1.5)
-# Up to here a second BLAS thread waits more than it works.
-FEW_LANDMARKS = 500
+# Up to here a second BLAS thread waits more than it works: with two, 600 rows took twice as long.
+FEW_LANDMARKS = 1000
 # A table with at most so many rows has one stage, with all rows as landmarks.
 ONE_STAGE = 1000
 # A round or a family counts as better from this relative fall of the squared error on.
