@@ -30,6 +30,7 @@ def to_onnx(
     ----------
     model : fitted KernelMap, KernelPCA, KernelPCAL1, KernelRidge, KernelRidgeCV, \
 KernelRegressor, KernelClassifier (both on columns of numbers), KernelDiscriminant, \
+KernelLogistic, KernelSVC (two classes), \
 DriftDetector (its decision_function), Kernelized with a linear estimator, \
 RKHSFunction, or a Pipeline with these
         With kernels on vectors. Functions of Python, FromFunction and its like, cannot be written.
