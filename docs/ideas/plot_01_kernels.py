@@ -19,8 +19,8 @@ Aronszajn).
 
 *Proof.* Kernels have this property, because :math:`a^T K a = \|\sum_i a_i \varphi(x_i)\|^2`.
 Conversely, for :math:`n` fixed points take the eigenvectors and eigenvalues of :math:`K`, that is
-:math:`K = U \Lambda U^T`. No eigenvalue is negative, so :math:`\Lambda` has a root, and the rows of
-:math:`U \Lambda^{1/2}` have the inner products :math:`K`. (Lesson 3 is about this.) For all
+:math:`K = U \Lambda U^T`. No eigenvalue is negative, so :math:`\Lambda` has a square root, and the
+rows of :math:`U \Lambda^{1/2}` have the inner products :math:`K`. (Lesson 3 is about this.) For all
 points at once, let functions be the points of the space. Take all functions :math:`f = \sum_i a_i
 k(x_i, \cdot)`, and for :math:`g = \sum_j b_j k(y_j, \cdot)` define
 

@@ -61,8 +61,8 @@ print(f"predictions differ by {np.abs(features(Z) @ w - (Z @ X.T + 1) ** 2 @ a).
 # %%
 # In mercer
 # ---------
-# ``form`` says which of the two problems is solved. Without it, :class:`~mercer.KernelRidge` takes
-# the cheaper one. (Its ``alpha`` is :math:`\lambda`.)
+# ``form`` says which of the two problems is solved. By default :class:`~mercer.KernelRidge` chooses
+# the cheapest solver. (Its ``alpha`` is :math:`\lambda`.)
 
 from mercer import RBF, KernelRidge, Polynomial
 

@@ -28,10 +28,10 @@ points there is ``KernelMap(append_residual=True)``.
 
 Ten lines of NumPy
 ------------------
-The perceptron learns a line :math:`w`: whenever it misclassifies a point, it adds
-:math:`y_i \varphi(x_i)` to :math:`w`. The kernel perceptron, the oldest use of the trick, counts
-the mistakes at each point instead. On coordinates the ordinary perceptron makes the same mistakes
-in the same order.
+The perceptron learns weights :math:`w`: whenever it misclassifies a point, it adds
+:math:`y_i \varphi(x_i)` to :math:`w`. The kernel perceptron, the oldest use of the kernel
+trick, counts the mistakes at each point instead. On coordinates the ordinary perceptron makes the
+same mistakes in the same order.
 """
 
 import numpy as np

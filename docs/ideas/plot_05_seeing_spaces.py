@@ -34,7 +34,7 @@ distances to training points are smaller by the same :math:`\rho^2(z)`. A common
 
 Ten lines of NumPy
 ------------------
-First the reason for what the picture will show. Distances need no coordinates:
+We first compute the reason for what the picture will show. Distances need no coordinates:
 """
 
 import numpy as np

@@ -46,12 +46,12 @@ k_z = (X @ np.array([0.5, 2.0]) + 1) ** 2
 print("a new point:", ((k_z - K.mean(axis=1)) @ H @ alpha).round(4))
 
 # %%
-# Four centred points span three dimensions, so the fourth eigenvalue is 0.
+# Four centred points span at most three dimensions, so the fourth eigenvalue is 0.
 #
 # In mercer
 # ---------
-# :class:`~mercer.KernelPCA` fixes the sign of each component. The forms of the sources differ only
-# in rounding error, and ordinary PCA on the coordinates of a map *is* kernel PCA.
+# :class:`~mercer.KernelPCA` fixes the sign of each component. The forms of the sources differ by
+# rounding errors only, and ordinary PCA on the coordinates of a map *is* kernel PCA.
 
 from sklearn.decomposition import PCA
 

@@ -1,6 +1,6 @@
 r"""
-9. Distances, maps of them, and pre-images
-==========================================
+9. Distances, multidimensional scaling, and pre-images
+======================================================
 
 A kernel determines distances. Distances determine a kernel too, up to the choice of an origin.
 This lesson goes from distances to a map, and from a place in feature space back to a point of the

@@ -30,7 +30,7 @@ kernel and every sample size.**
 Then the given division of the points is one random division like the others. So the given value is
 equally likely to have any rank among the :math:`B + 1` values (ties can only make :math:`p`
 larger). :math:`p \le \alpha` means that the given value is among the :math:`\lfloor \alpha (B + 1)
-\rfloor` largest. This has at most the probability :math:`\lfloor \alpha (B + 1) \rfloor / (B + 1)
+\rfloor` largest. The probability of this is at most :math:`\lfloor \alpha (B + 1) \rfloor / (B + 1)
 \le \alpha`. ∎
 
 So the kernel does not change the rate of false alarms. It decides which differences can be *found*:

@@ -56,7 +56,7 @@ for step in range(1, 10):
 # %%
 # In mercer
 # ---------
-# ``form="auto"`` takes the cheapest solver for the sizes at hand, and :func:`~mercer.plan` prints
+# ``form="auto"`` chooses the cheapest solver for the sizes at hand, and :func:`~mercer.plan` prints
 # the table by which it decides. Every form has an ``error_bound``. On a GPU the same line runs
 # there, if the rows are on it.
 
@@ -67,8 +67,8 @@ model = KernelRidge(alpha=0.01, kernel=Matern(1.5, 2.0), form="iterative", tol=1
 print(f"{model.n_iter_} products, error at most {model.error_bound(X).max():.0e}")
 
 # %%
-# One core would take days for this million rows with a rough kernel. A GPU takes seconds to
-# minutes (:doc:`/performance`).
+# One core would need days for a million rows with this rough kernel. A GPU takes seconds to minutes
+# (:doc:`/performance`).
 #
 # The picture
 # -----------
