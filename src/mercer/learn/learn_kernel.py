@@ -316,7 +316,8 @@ class _Stage:
     def smaller(self):
         """The first of the rows and landmarks, where there are many more than lengths need."""
         rows, landmarks = FIRST_STAGE if self.few else STAGES[1]
-        enough = self.rows.n > rows and self.n_landmarks >= 2 * landmarks
+        enough = self.rows.n >= 2 * rows if self.few else self.rows.n > rows
+        enough = enough and self.n_landmarks >= 2 * landmarks
         return self.first(rows, landmarks) if enough else self
 
     def first(self, rows: int, landmarks: int):
