@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -104,3 +105,16 @@ def test_stages_are_compared_on_the_same_rows(smooth, rng):
     before, now = stage.first(600, 3).judged(trial), stage.judged(trial)
     assert stage.gains(now, before, (600, 3))
     assert not stage.gains(now, now, (600, 3))
+
+
+def test_more_landmarks_come_with_more_rows_after_the_second_stage(monkeypatch):
+    monkeypatch.setattr(module, "stage_landmarks", lambda rows, landmarks: landmarks)
+
+    def stages(n):
+        search = SimpleNamespace(rows=SimpleNamespace(n=n))
+        return module._Search._stages(search, 1500)
+
+    assert stages(800) == [(800, 800)]
+    assert stages(1500) == [(1500, 250), (1500, 500)]
+    assert stages(3000) == [(2000, 250), (2000, 500), (3000, 1000)]
+    assert stages(20_000) == list(module.STAGES)

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import RBF, Laplacian
+from mercer.solve.regularized import factor_shifted, inverse_diagonal
 from mercer.solve.ridge_path import RidgePath, best_alpha
 from oracles import ridge_without_each_row
 
@@ -103,3 +104,15 @@ def test_a_kernel_matrix_is_its_coordinates(rng, weighted, intercept):
     a, b = matrix.duals(0.1)
     assert_allclose(K @ a + b, T - coordinates.misses(0.1), rtol=1e-6, atol=1e-8)
     assert_allclose(matrix.misses(0.1), T - K @ a - b, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.1])
+def test_diagonal_of_an_inverse_from_its_factor(share, in_place, rng):
+    n, shift = 90, 1e-3
+    A = rng.normal(size=(n, n))
+    A = A @ A.T
+    exact = np.diagonal(np.linalg.inv(A + shift * np.eye(n)))
+    rows = np.sort(rng.permutation(n)[: int(share * n)])
+    C = factor_shifted(A.copy(), shift, in_place=in_place)  # which leaves A above the diagonal
+    assert_allclose(inverse_diagonal(C, rows), exact[rows], rtol=1e-8)
