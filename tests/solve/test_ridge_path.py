@@ -5,8 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import RBF, Laplacian
+from mercer.engine import evenly
+from mercer.solve import LeaveOneOut
 from mercer.solve.regularized import factor_shifted, inverse_diagonal
-from mercer.solve.ridge_path import RidgePath, best_alpha
+from mercer.solve.ridge_path import RidgePath, best_alpha, search
 from oracles import ridge_without_each_row
 
 
@@ -116,3 +118,17 @@ def test_diagonal_of_an_inverse_from_its_factor(share, in_place, rng):
     rows = np.sort(rng.permutation(n)[: int(share * n)])
     C = factor_shifted(A.copy(), shift, in_place=in_place)  # which leaves A above the diagonal
     assert_allclose(inverse_diagonal(C, rows), exact[rows], rtol=1e-8)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_search_judged_by_some_rows_has_the_errors_of_refits(rng, weighted, monkeypatch):
+    monkeypatch.setattr("mercer.solve.ridge_path.JUDGED_ROWS", 15)
+    F, T = rng.normal(size=(50, 4)), rng.normal(size=(50, 2)) + 3
+    weights = rng.uniform(0.2, 3.0, size=50) if weighted else None
+    weights = weights / weights.mean() if weighted else None
+    choice = search(F @ F.T, T, weights, LeaveOneOut(near=0.3), True)
+    judged = evenly(50, 15)
+    for alpha, error in zip(choice.alphas, choice.errors):
+        squares = (ridge_without_each_row(F, T, alpha, weights)[judged] ** 2).sum(axis=1)
+        expected = np.average(squares, weights=None if weights is None else weights[judged])
+        assert_allclose(error, expected, rtol=1e-7)

@@ -342,7 +342,7 @@ def inverse_of_factor(C: Array):
         lower, _ = potri(C, lower=True, overwrite_c=False)
         full = lower + lower.T  # zeros stand above the diagonal of C, and stay there
         np.fill_diagonal(full, lower.diagonal())
-        return full
+        return full.T  # symmetric, and rows are contiguous
     if is_torch_array(C):
         import torch
 

@@ -36,7 +36,7 @@ from ..learn import (
     learn_from,
 )
 from ..rows import rows_at
-from ..solve import LandmarkSolution, LandmarkSolver, Plan, RidgeSolution, solve_ridge
+from ..solve import LandmarkSolver, Plan, RidgeSolution, solve_ridge
 from ..tables import TableEncoder, encoder_tools
 from .encoded_table import EncodedTable, inconsistent, of_columns
 from .left_out import FOLDS
@@ -393,7 +393,7 @@ class LearnedModel(EncodedTable):
         """Ridge on landmarks: those of the fit; or the rows from which it is made again."""
         most = rows.landmarks_within(self.max_landmarks)
         self._landmark_ridge_ = self._landmark_rows_ = None
-        if isinstance(solution, LandmarkSolution):
+        if not self.exact_:
             self._landmark_ridge_ = solution.first(most)
             self._landmark_ridge_.forget()
         elif (known := solution.cached("explained", lambda: None)) is not None:
@@ -409,7 +409,7 @@ class LearnedModel(EncodedTable):
         self._weights_ = rows.weights
 
     @property
-    def _uncertainty(self) -> LandmarkSolution:
+    def _uncertainty(self) -> Any:
         """Ridge on landmarks, which knows the variance of predictions."""
         check_is_fitted(self)
         if self._landmark_ridge_ is not None:

@@ -31,8 +31,9 @@ QUICK, FEW, MANY = 300, 500, 1200
 FIRST_STEPS, STEPS = 20, 30
 # A start ends where a step gains less than this share.
 PRECISION = 1e-5
-# Evidence is that of noise where it is better than without any kernel by less than this share.
-SIGNAL = 0.05
+# Evidence is that of noise where it is better than without any kernel by less than this share; from
+# the second share on, few rows have found where more rows go on.
+SIGNAL, PLAIN_TO_SEE = 0.05, 0.5
 # Starts where all are those of noise.
 STARTS = 6
 
@@ -85,9 +86,9 @@ class Evidence:
         """f without any kernel."""
         return 0.5 * self.T.shape[0] * self.T.shape[1]
 
-    def signal(self, found: Covariance) -> bool:
+    def signal(self, found: Covariance, share: float = SIGNAL) -> bool:
         """Whether a covariance says more of the targets than noise would."""
-        return found.value < (1 - SIGNAL) * self.of_noise
+        return found.value < (1 - share) * self.of_noise
 
     def best(self, start: Covariance, steps: int) -> Covariance:
         """The covariance found from a start, its B of the same kind, by at most so many steps."""
@@ -139,23 +140,25 @@ class Evidence:
         if C is None:  # singular to rounding: the line search comes back
             return 1e6 * self.of_noise, np.zeros(B.shape), np.zeros(4)
         logs = 2 * float(xp.sum(xp.log(xp.linalg.diagonal(C))))
-        inverse = inverse_of_factor(C)
-        a = inverse @ self.T
+        Q = inverse_of_factor(C)
+        a = Q @ self.T
         value = 0.5 * float(xp.sum(a * self.T)) + 0.5 * t * logs
-        Q = t * inverse - a @ a.T
+        Q *= t
+        Q -= a @ a.T
         of_scales = 0.5 * np.array(
             [
-                s * float(xp.sum(Q * k)),
-                l * float(xp.sum(Q * self.inner)),
+                s * float(xp.sum(xp.vecdot(Q, k))),
+                l * float(xp.sum(xp.vecdot(Q, self.inner))),
                 c * float(xp.sum(Q)),
                 v * float(xp.sum(xp.linalg.diagonal(Q) * self.shifts)),
             ]
         )
         of_Z = xp.zeros_like(Z)
         if p is not None:
-            of_Z = xp.sum(Q * p, axis=1)[:, None] * Z
+            of_Z = xp.vecdot(Q, p)[:, None] * Z
         if e is not None:
-            of_Z = of_Z + (Q * e) @ Z
+            Q *= e
+            of_Z = of_Z + Q @ Z
         of_B = xp.sum(X * of_Z, axis=0) if B.ndim == 1 else X.T @ of_Z
         return value, s * as_numpy(of_B), of_scales
 
@@ -191,11 +194,12 @@ def by_evidence(
     best = begun(2 * plain)
     if whole or not of_rows.signal(best):
         best = _likelier(best, begun(plain))
-    known = of_rows.signal(best)
+    known, plain_to_see = of_rows.signal(best), of_rows.signal(best, PLAIN_TO_SEE)
     if rows.n > FEW and (whole or not known):
         of_rows = of_first(MANY)
-        first = begun(2 * plain)
-        best = _likelier(first, of_rows.best(best, FIRST_STEPS)) if known else first
+        if not plain_to_see:
+            first = begun(2 * plain)
+            best = _likelier(first, of_rows.best(best, FIRST_STEPS)) if known else first
     for _ in range(STARTS - 2 if whole else 0):
         if of_rows.signal(best):
             break

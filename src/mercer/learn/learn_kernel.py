@@ -22,7 +22,7 @@ from ..engine import (
 )
 from ..kernels import Kernel, Linear, Precomputed, Projected
 from ..kernels import points as pts
-from ..solve import LeaveOneOut, RidgeProblem, jittered_factor, solve_ridge
+from ..solve import LeaveOneOut, RidgeProblem, choose_on_rows, jittered_factor, solve_ridge
 from .evidence import MANY, by_evidence
 from .families import FAMILIES, first_kernel, length_of, of_length, same_family, scaled, tunable
 from .learned import LearnedKernel, Round
@@ -54,7 +54,7 @@ FEW_LANDMARKS = 1000
 # A table with at most so many rows has one stage, with all rows as landmarks.
 ONE_STAGE = 1000
 # A round or a family counts as better from this relative fall of the squared error on.
-GAIN = 0.01
+GAIN = 0.02
 # A stage with more rows and landmarks counts as better from this fall on.
 STAGE_GAIN = 0.05
 # A family that loses by so many standard errors of the differences, row by row, on the first rows
@@ -262,7 +262,7 @@ class _Stage:
         self.Z: Any = None
         self.rotated_Z: Any = None
         self.best: tuple[float, Any] = (math.inf, None)  # of the present metric
-        self.known: dict[tuple[Trial, int], np.ndarray] = {}
+        self.known: dict[tuple[Trial, int], Any] = {}
 
     @property
     def size(self):
@@ -342,7 +342,7 @@ class _Stage:
         """
         if (new.close and old.close) or self.n_landmarks == self.rows.n:
             return new.error < (1 - GAIN) * old.error
-        for n in (FIRST_ROWS, CHOICE_ROWS):
+        for n in sorted({min(n, self.rows.n) for n in (FIRST_ROWS, CHOICE_ROWS)}):
             losses, others = self.exact_losses(new, n), self.exact_losses(old, n)
             lost = losses - others
             if np.mean(lost) > CLEARLY * np.std(lost) / len(lost) ** 0.5:
@@ -352,14 +352,16 @@ class _Stage:
     def exact_losses(self, trial: Any, n: int):
         """Squared leave-one-out errors of some of the first n rows, without landmarks."""
         if (trial, n) not in self.known:
-            some = np.arange(rows_within(min(self.rows.n, n), EXACT))
+            some = np.arange(rows_within(n, EXACT))
             K = tiles.evaluate(trial.kernel, pts.take(self.projected(trial.B), some))
             if trial.linear:
                 X = pts.take(self.X, some)
                 K = K + trial.linear * (X @ X.T)
-            problem = self.rows.some(some).problem(Precomputed(), trial.alpha, points=K)
+            # What landmarks miss is noise to them.
+            near = trial.alpha / (1 + trial.missed) ** 3
+            problem = self.rows.some(some).problem(Precomputed(), near, points=K)
             with _blas_threads(len(some)):
-                self.known[trial, n] = solve_ridge(problem, "direct").choice.losses
+                self.known[trial, n] = choose_on_rows(problem).losses
         return self.known[trial, n]
 
     def gains(self, trial: Any, before: Any, size: Any):

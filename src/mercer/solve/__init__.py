@@ -5,8 +5,9 @@ from .duality import Rounding
 from .iterations import Certified, solve_iteratively
 from .newton import LogisticProblem
 from .optimal_scoring import Fisher, Shrinkage
-from .primal import LandmarkSolution, LandmarkSolver, jittered_factor
+from .primal import LandmarkSolver, jittered_factor
 from .problem import Choice, Given, LeaveOneOut, Preconditioning, RidgeProblem
+from .ridge_path import choose_on_rows
 from .solver import CannotSolve, LeftOut, RidgeSolution, Step, Steps
 from .svm import MarginProblem
 
@@ -16,7 +17,6 @@ __all__ = [
     "Choice",
     "Fisher",
     "Given",
-    "LandmarkSolution",
     "LandmarkSolver",
     "LeaveOneOut",
     "LeftOut",
@@ -25,6 +25,7 @@ __all__ = [
     "RidgeSolution",
     "Step",
     "Steps",
+    "choose_on_rows",
     "jittered_factor",
     "solve_iteratively",
     "solve_ridge",

@@ -87,7 +87,12 @@ def without_mean(inverse: np.ndarray, u: np.ndarray, total: float) -> np.ndarray
 
 
 def inverse_diagonal(C: Any, rows: np.ndarray) -> np.ndarray:
-    """(A^-1)_jj = |C^-1 e_j|^2 for some rows, a block of right-hand sides at a time."""
+    """(A^-1)_jj = |C^-1 e_j|^2 for some rows, a block of right-hand sides at a time.
+
+    C^-1 e_j is zero above j: what stands above the first of the rows is not needed.
+    """
+    first = int(rows.min()) if len(rows) else 0
+    C, rows = C[first:, first:], rows - first
     xp, n = namespace(C), C.shape[0]
     if 3 * len(rows) >= n and n * n <= 2 * HELD_VALUES:
         return as_numpy(row_norms(_inverse_of_triangle(C).T, xp))[rows]

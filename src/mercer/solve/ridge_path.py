@@ -26,6 +26,7 @@ from ..engine import (
     on_device_of,
     positive_part,
 )
+from ..kernels import points as pts
 from .problem import SAMPLE, Choice, LeaveOneOut, RidgeProblem
 from .regularized import STEP, factor_shifted, inverse_diagonal, solve_factored, without_mean
 from .solver import LeftOut
@@ -316,7 +317,8 @@ def _is_searched(rule):
 
 
 def search(K: Any, T: Any, weights: Any, rule: LeaveOneOut, intercept: bool) -> Choice:
-    """By exact errors, from factor to factor, beginning at `near`.
+    """By exact errors, from factor to factor, beginning at `near` and, as that is often the
+    penalty of some landmarks, with a smaller one.
 
     No penalty is tried below the rounding of K, eps times its trace.
     """
@@ -329,6 +331,11 @@ def search(K: Any, T: Any, weights: Any, rule: LeaveOneOut, intercept: bool) -> 
 
     w, spread = part(weights, 1.0), part(rule.spread, 0.0)
     share = None if rule.share is None else part(rule.share, 1.0)
+    if len(judged) < n:  # last in the order, their entries of the inverse are those of a small one
+        order = np.r_[np.setdiff1d(np.arange(n), judged), judged]
+        K, T = pts.take(pts.take(K, order).T, order), pts.take(T, order)
+        weights = None if weights is None else pts.take(weights, order)
+        judged = np.arange(n - len(judged), n)
     tried: dict[float, np.ndarray] = {}
 
     def error(x: Any):
@@ -341,7 +348,7 @@ def search(K: Any, T: Any, weights: Any, rule: LeaveOneOut, intercept: bool) -> 
                 tried[alpha] = losses / w.mean()
         return float(tried[alpha].mean())
 
-    best = max(start * math.exp(line_search(error, math.log(4))), least)
+    best = max(start * math.exp(line_search(error, -math.log(4))), least)
     while not np.isfinite(tried[best]).all():  # singular to rounding: the next that is not
         best *= STEP
         error(math.log(best / start))
