@@ -161,44 +161,28 @@ def run_tasks(
         threads = 1
     elif threads is None:
         threads = current().threads
+    waiting = iter(blocks)
+
+    def take_turns():
+        """The next block until none is left; one that fails, in any thread, ends the work of all."""
+        try:
+            for a, b in waiting:
+                work(a, b)
+                progress.update()
+        finally:
+            deque(waiting, maxlen=0)
+
     with progress_bar("kernel tiles", len(blocks)) as progress:
         if threads == 1 or len(blocks) == 1:
             # Explicit n_jobs: one BLAS thread here too, so that its number does not change a byte.
             alike = asked and is_cpu(X) and not (kernel and kernel.runs_user_code)
             with one_blas_thread() if alike or alone else nullcontext():
-                for a, b in blocks:
-                    work(a, b)
-                    progress.update()
-            return
-        with one_blas_thread():
-            _take_turns(work, deque(blocks), threads, progress)
-
-
-def _take_turns(work, waiting, threads, progress):
-    """Every thread, this one among them, takes the next block until none is left."""
-
-    def turns(finished=lambda: None):
-        while waiting:
-            try:
-                block = waiting.popleft()
-            except IndexError:  # another thread was quicker
-                return
-            try:
-                work(*block)
-            except BaseException:
-                waiting.clear()  # a failed tile, in any thread, ends the work of all
-                raise
-            finished()
-
-    total = len(waiting)
-    with ThreadPoolExecutor(threads - 1) as pool:
-        try:
-            others = [pool.submit(turns) for _ in range(threads - 1)]
-            turns(lambda: progress.update(total - len(waiting) - progress.n))
+                return take_turns()
+        with one_blas_thread(), ThreadPoolExecutor(threads - 1) as pool:
+            others = [pool.submit(take_turns) for _ in range(threads - 1)]
+            take_turns()
             for other in others:
                 other.result()
-        finally:
-            waiting.clear()  # Ctrl-C: drop what has not begun; running tiles end by themselves
 
 
 # Takes what a progress bar takes: tqdm starts a thread even for a bar that is not shown.
