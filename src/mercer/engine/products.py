@@ -185,15 +185,11 @@ def _sides(leaf, X, centre):
 
 @dataclass
 class MatrixProduct:
-    """V -> K V, in double precision.
-
-    way : "stored", "tiles", "fused" or "factored"
-    exact : whether kernel values are in double precision
-    """
+    """V -> K V, in double precision."""
 
     times: Callable[[Any], Any]
-    way: str
-    exact: bool
+    way: str  # "stored", "tiles", "fused" or "factored"
+    exact: bool  # whether kernel values are in double precision
 
     def __call__(self, V):
         return self.times(V)

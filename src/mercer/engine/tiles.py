@@ -164,7 +164,7 @@ def run_tasks(
     waiting = iter(blocks)
 
     def take_turns():
-        """The next block until none is left; one that fails, in any thread, ends the work of all."""
+        """The next block until none is left; one that fails, in any thread, ends all work."""
         try:
             for a, b in waiting:
                 work(a, b)

@@ -23,19 +23,14 @@ MOST_ROUNDS = 1000
 
 @dataclass
 class Graphs:
-    """Several graphs side by side: nodes are numbered through, arcs go both ways.
+    """Several graphs side by side: nodes are numbered through, arcs go both ways."""
 
-    starts : where the nodes of each graph begin, and one past the last
-    labels : a 64-bit key per node
-    source, target : the ends of every arc, sorted by source; an undirected edge is two arcs
-    arc_labels : a 64-bit key per arc, or None
-    """
-
-    starts: np.ndarray
-    labels: np.ndarray
+    starts: np.ndarray  # where the nodes of each graph begin, and one past the last
+    labels: np.ndarray  # a 64-bit key per node
+    # The ends of every arc, sorted by source; an undirected edge is two arcs.
     source: np.ndarray
     target: np.ndarray
-    arc_labels: np.ndarray | None
+    arc_labels: np.ndarray | None  # a 64-bit key per arc, or None
 
 
 class GraphKernel(FeatureKernel):

@@ -96,18 +96,12 @@ class Free:
 
 @dataclass
 class BoxDual:
-    """maximise y'c - c'Kc / 2, sum(c) = 0, c between 0 and y C: what ascends from c and b.
+    """maximise y'c - c'Kc / 2, sum(c) = 0, c between 0 and y C: what ascends from c and b."""
 
-    problem : MarginProblem
-    c : one coefficient per row
-    b : float
-    values : K c
-    """
-
-    problem: Any
-    c: np.ndarray
+    problem: Any  # a MarginProblem
+    c: np.ndarray  # one coefficient per row
     b: float
-    values: np.ndarray
+    values: np.ndarray  # K c
     free: Any = None
     gap: float = np.inf
 

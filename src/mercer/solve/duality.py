@@ -38,22 +38,13 @@ MANY_KINKS, SAMPLED = 5000, 50
 
 @dataclass(frozen=True)
 class Certificate:
-    """Bounds on the distance from the exact solution.
+    """Bounds on the distance from the exact solution."""
 
-    gap : float
-        P - D at most, rounding included.
-    error_norm : float
-        |f(z) - f*(z)| <= sqrt(k(z, z)) * error_norm for every z, rounding included.
-    shift : float
-        |b - b*| at most, for every exact intercept b*.
-    norm : float
-        |f|.
-    """
-
-    gap: float
+    gap: float  # P - D at most, rounding included
+    # |f(z) - f*(z)| <= sqrt(k(z, z)) * error_norm for every z, rounding included
     error_norm: float
-    shift: float
-    norm: float
+    shift: float  # |b - b*| at most, for every exact intercept b*
+    norm: float  # |f|
 
 
 @dataclass(frozen=True)

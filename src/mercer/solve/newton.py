@@ -77,19 +77,12 @@ DEVICE_RANK = 4000
 
 @dataclass(frozen=True)
 class LogisticProblem:
-    """min |f|^2 / 2 + sum_i C_i (-log p(y_i | x_i)), intercepts free.
+    """min |f|^2 / 2 + sum_i C_i (-log p(y_i | x_i)), intercepts free."""
 
-    training : Training, of rows that are held
-    codes : ndarray of class numbers
-    n_classes : int
-    C : ndarray of positive numbers, one per row
-    rounding : Rounding of the rows
-    """
-
-    training: Training
-    codes: np.ndarray
+    training: Training  # of rows that are held
+    codes: np.ndarray  # class numbers
     n_classes: int
-    C: np.ndarray
+    C: np.ndarray  # positive numbers, one per row
     rounding: Rounding
 
     @cached_property

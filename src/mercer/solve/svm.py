@@ -79,22 +79,15 @@ COPIES, LAST_SET = 2, 1.5
 
 @dataclass(frozen=True)
 class MarginProblem:
-    """min |f|^2 / 2 + sum_i C_i max(0, 1 - y_i (f(x_i) + b)), b free.
+    """min |f|^2 / 2 + sum_i C_i max(0, 1 - y_i (f(x_i) + b)), b free."""
 
-    kernel : Kernel, bound to its data
-    points : the kernel's points
-    y : ndarray of +1.0 and -1.0
-    C : ndarray of positive numbers, one per row
-    rounding : Rounding of the rows
-    index : positions of the rows among the points of a stored kernel matrix; None: all of them
-    """
-
-    kernel: Any
+    kernel: Any  # bound to its data
     points: Any
-    y: np.ndarray
-    C: np.ndarray
+    y: np.ndarray  # +1.0 and -1.0
+    C: np.ndarray  # positive numbers, one per row
     rounding: Rounding
     memory_limit: Any = None
+    # positions of the rows among the points of a stored kernel matrix; None: all of them
     index: np.ndarray | None = None
 
     def part(self, rows: np.ndarray):
