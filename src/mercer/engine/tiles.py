@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Array, device, free_memory, is_array, is_cpu, is_numpy, namespace, rows_of
-from .memory import PANEL_VALUES, rows_that_fit
+from .memory import PANEL_VALUES, coordinates_bytes
 from .resources import current, using
 from .threads import one_blas_thread
 
@@ -127,7 +127,8 @@ def row_blocks(X: Array, n_columns: int, most: int = MOST_ROWS) -> list[tuple[in
     if is_cpu(X):
         rows = max(LEAST_ROWS, min(most, TILE_VALUES // max(1, n_columns)))
     else:
-        rows = max(1024, rows_that_fit(n_columns, DEVICE_TILE_SHARE * free_memory(X)))
+        room = int(DEVICE_TILE_SHARE * free_memory(X))
+        rows = max(1024, room // coordinates_bytes(1, max(n_columns, 1)))
     return cuts(X.shape[0], rows)
 
 
