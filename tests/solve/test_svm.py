@@ -165,8 +165,8 @@ def test_a_class_of_three_rows_among_thousands(rng):
     assert abs(found.c.sum()) < 1e-9 * np.abs(found.c).sum()
 
 
-def test_two_passes_over_all_rows(rng, monkeypatch):
-    """One finds the rows near the margin, one certifies: in between the nearest rows do."""
+def test_few_passes_over_all_rows(rng, monkeypatch):
+    """One finds the rows near the margin, the others certify, and find those that were missed."""
     X = rng.normal(size=(12_000, 2))
     y = np.where(np.sin(X[:, 0]) + X[:, 1] > 0, 1.0, -1.0)
     X[:, 1] += 0.2 * y
@@ -179,7 +179,7 @@ def test_two_passes_over_all_rows(rng, monkeypatch):
 
     monkeypatch.setattr(MarginProblem, "values", counted)
     found = problem.solve()
-    assert sum(passes) == 2
+    assert sum(passes) <= 3
     assert found.certificate.gap <= problem.rounding.aim(1e-3, found.certificate.norm)
 
 

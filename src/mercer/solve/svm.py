@@ -58,9 +58,6 @@ PATIENCE, FINEST = 3, 3e-4
 STEPS, STEPS_PER_ROW = 10_000, 300
 # New rows beyond this share of the support vectors change too much for an active set: libsvm again.
 MANY_NEW = 0.08
-# Rows next to the margin that are looked at again before all are, as many times as are near, where
-# that is less than half of them.
-NEXT = 4
 # Rows that the active set looks at, at least: they need no matrix.
 LEAST_INSIDE = 2000
 # Rows near the margin whose kernel matrix is held for the active set.
@@ -326,9 +323,6 @@ class _WorkingSet:
         rows = self.grown(sizes, must_fit=optional and matrix_bytes(self.n, COPIES) > self.limit)
         if len(rows) == self.n:
             self.problem = self.held  # all kernel values are there
-        elif 2 * NEXT * len(rows) < self.n:
-            rows = self._with_next(rows)
-            self._ascend(rows)
         return self._exactly(rows)
 
     # --- nested samples ---------------------------------------------------------------------------
@@ -370,7 +364,7 @@ class _WorkingSet:
                 values = self._about(some)
             else:  # from here on only changes are added
                 self._evaluate()
-                values, self.last_b, least = self.values[some], self.b, LEAST_NEAR
+                values, least = self.values[some], LEAST_NEAR
             margins = self.problem.y[some] * (values + self.b)
             rows = self._near(some, margins, size / before, least)
 
@@ -380,16 +374,6 @@ class _WorkingSet:
         smaller, fewer = next((x for x in self.counts[::-1] if 3 * x[0] <= size), (1, 1))
         growth = np.clip(np.log(count / fewer) / np.log(size / smaller), 0.3, 1.0)
         return float(min(self.n, count * (self.n / size) ** growth))
-
-    def _with_next(self, rows):
-        """These rows, and those of the next ones that violate their margin now: far less than a
-        pass over all rows, which comes after the exact solution."""
-        p, count = self.problem, NEXT * len(rows)
-        margins = p.y * (self.values + self.last_b)
-        margins[rows] = np.inf
-        some = np.sort(np.argpartition(margins, count)[:count])
-        now = p.y[some] * (self._about(some) + self.b)
-        return np.union1d(rows, some[now < NEAR])
 
     def _near(self, some, margins, growth=1.0, least=LEAST_NEAR):
         """The support vectors, and those of some rows that are near the margin or beyond it."""
