@@ -51,8 +51,6 @@ MANY_VALUES = 1 << 20
 SETTLED = 0.01
 # How far libsvm solves before the next sample, and before the last, exact part.
 ROUGH, FINE = 0.03, 0.01
-# Where the exact part is not a hundred times nearer after so many rounds, libsvm solves so far.
-PATIENCE, FINEST = 3, 3e-4
 # Steps of libsvm at most, and so many more for each row: where C is large and the matrix nearly
 # singular, it does not end by itself.
 STEPS, STEPS_PER_ROW = 10_000, 300
@@ -404,18 +402,11 @@ class _WorkingSet:
 
     def _libsvm(self, rows, K, tol):
         self.held, self.held_rows = self.problem.held(rows, K), rows
-        self.c = np.zeros(self.n)
-        self.c[rows], self.b = self._by_libsvm(self.held, tol)
-
-    def _by_libsvm(self, part, tol):
-        """(coefficients, intercept) of a problem whose kernel matrix is there."""
-        c = np.zeros(len(part.y))
-        most = STEPS + STEPS_PER_ROW * len(c)
-        given = (part.points, part.y, part.C, tol, most)
-        support, coefficients, b, steps = sklearn_compat.libsvm(*given)
-        c[support] = coefficients
+        self.c, part, most = np.zeros(self.n), self.held, STEPS + STEPS_PER_ROW * len(rows)
+        found = sklearn_compat.libsvm(part.points, part.y, part.C, tol, most)
+        support, coefficients, self.b, steps = found
+        self.c[rows[support]] = coefficients
         self.n_iter += steps
-        return c, b
 
     def _of_few(self):
         """From a sample: rows within the margin join in, with their kernel values. libsvm is quick
@@ -518,13 +509,7 @@ class _WorkingSet:
         else:
             values = part.values(c)
         dual = BoxDual(part, c, self.b, values)
-        aim = 0.05 * self.rounding.aim(self.tol, max(float(c @ values), 0.0) ** 0.5)
-        if part.is_stored and part.index is None and self.few is None:
-            dual.solve(aim, PATIENCE)
-            if dual.gap > aim:  # many bounds are in the way: libsvm meets them one by one
-                c, self.b = self._by_libsvm(part, FINEST)
-                dual = BoxDual(part, c, self.b, part.values(c))
-        dual.solve(aim)
+        dual.solve(0.05 * self.rounding.aim(self.tol, max(float(c @ values), 0.0) ** 0.5))
         c = np.zeros(self.n)
         c[rows] = dual.c
         self.stuck = bool(np.array_equal(c, self.c))
