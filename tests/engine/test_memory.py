@@ -16,14 +16,6 @@ def test_the_columns_that_fit_do(n, copies, size):
     assert memory.MapBytes.partial(n, r + 2, copies, size) > limit
 
 
-def test_the_rows_that_fit_do():
-    rows = memory.rows_that_fit(7, 1e6, copies=3, size=4)
-    assert (
-        memory.coordinates_bytes(rows, 7, 3, 4) <= 1e6 < memory.coordinates_bytes(rows + 1, 7, 3, 4)
-    )
-    assert memory.rows_that_fit(0, 80) == 10  # a map without coordinates still reads rows
-
-
 def test_predictions_are_the_sizes_of_arrays():
     K, F = np.empty((5, 5)), np.empty((5, 3), dtype=np.float32)
     assert memory.matrix_bytes(5) == K.nbytes

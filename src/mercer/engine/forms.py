@@ -16,19 +16,13 @@ MOST_TERMS = 8
 
 @dataclass(frozen=True)
 class Leaf:
-    """One factor: a function of minus the squared distance, or of the inner product.
-
-    scale : what coordinates are multiplied by, one number or one per column
-    formula : (values, namespace) -> kernel values, which may overwrite its input
-    function : its name in `fused`, None where that has none
-    numbers : its parameters there
-    """
+    """One factor: a function of minus the squared distance, or of the inner product."""
 
     of_distance: bool
-    scale: Any
-    formula: Callable
-    function: str | None = None
-    numbers: tuple = ()
+    scale: Any  # what coordinates are multiplied by, one number or one per column
+    formula: Callable  # (values, namespace) -> kernel values, which may overwrite its input
+    function: str | None = None  # its name in `fused`, None where that has none
+    numbers: tuple = ()  # its parameters there
 
 
 @dataclass(frozen=True)

@@ -105,11 +105,6 @@ class MapBytes:
         return max(1, int((math.sqrt(b * b + 4 * FACTOR_COPIES * room) - b) / (2 * FACTOR_COPIES)))
 
 
-def rows_that_fit(r: int, limit: float, copies: float = 1, size: int = 8):
-    """The most rows with r coordinates each within the limit."""
-    return int(limit) // coordinates_bytes(1, max(r, 1), copies, size)
-
-
 def readable(n_bytes: float):
     for unit in ("B", "kB", "MB", "GB"):
         if n_bytes < 1000:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Array, device, free_memory, is_array, is_cpu, is_numpy, namespace, rows_of
-from .memory import PANEL_VALUES, rows_that_fit
+from .memory import PANEL_VALUES, coordinates_bytes
 from .resources import current, using
 from .threads import one_blas_thread
 
@@ -127,7 +127,8 @@ def row_blocks(X: Array, n_columns: int, most: int = MOST_ROWS) -> list[tuple[in
     if is_cpu(X):
         rows = max(LEAST_ROWS, min(most, TILE_VALUES // max(1, n_columns)))
     else:
-        rows = max(1024, rows_that_fit(n_columns, DEVICE_TILE_SHARE * free_memory(X)))
+        room = int(DEVICE_TILE_SHARE * free_memory(X))
+        rows = max(1024, room // coordinates_bytes(1, max(n_columns, 1)))
     return cuts(X.shape[0], rows)
 
 
@@ -152,53 +153,34 @@ def run_tasks(
     X: Array,
     *,
     alone: bool = False,
-    threads: int | None = None,
 ):
     """work(a, b) for every block, on threads where that is safe and worth it; `alone`: on one."""
-    asked = threads is not None or current().n_jobs is not None
     on_host = is_numpy(X) or not hasattr(X, "device")
-    if alone or not on_host or (kernel is not None and kernel.runs_user_code):
-        threads = 1
-    elif threads is None:
-        threads = current().threads
+    here = alone or not on_host or (kernel is not None and kernel.runs_user_code)
+    threads = 1 if here else current().threads
+    waiting = iter(blocks)
+
+    def take_turns():
+        """The next block until none is left; one that fails, in any thread, ends all work."""
+        try:
+            for a, b in waiting:
+                work(a, b)
+                progress.update()
+        finally:
+            deque(waiting, maxlen=0)
+
     with progress_bar("kernel tiles", len(blocks)) as progress:
         if threads == 1 or len(blocks) == 1:
             # Explicit n_jobs: one BLAS thread here too, so that its number does not change a byte.
+            asked = current().n_jobs is not None
             alike = asked and is_cpu(X) and not (kernel and kernel.runs_user_code)
             with one_blas_thread() if alike or alone else nullcontext():
-                for a, b in blocks:
-                    work(a, b)
-                    progress.update()
-            return
-        with one_blas_thread():
-            _take_turns(work, deque(blocks), threads, progress)
-
-
-def _take_turns(work, waiting, threads, progress):
-    """Every thread, this one among them, takes the next block until none is left."""
-
-    def turns(finished=lambda: None):
-        while waiting:
-            try:
-                block = waiting.popleft()
-            except IndexError:  # another thread was quicker
-                return
-            try:
-                work(*block)
-            except BaseException:
-                waiting.clear()  # a failed tile, in any thread, ends the work of all
-                raise
-            finished()
-
-    total = len(waiting)
-    with ThreadPoolExecutor(threads - 1) as pool:
-        try:
-            others = [pool.submit(turns) for _ in range(threads - 1)]
-            turns(lambda: progress.update(total - len(waiting) - progress.n))
+                return take_turns()
+        with one_blas_thread(), ThreadPoolExecutor(threads - 1) as pool:
+            others = [pool.submit(take_turns) for _ in range(threads - 1)]
+            take_turns()
             for other in others:
                 other.result()
-        finally:
-            waiting.clear()  # Ctrl-C: drop what has not begun; running tiles end by themselves
 
 
 # Takes what a progress bar takes: tqdm starts a thread even for a bar that is not shown.

@@ -105,11 +105,8 @@ def require_room(F: Any, dimension: int, extra: int = 0):
 
 def symmetric_power_dim(d: int, p: int):
     """(d + p - 1 choose p), or LARGEST_DIMENSION where it is larger."""
-    if p == 0 or d <= 1:
-        return 1 if p == 0 else d
-    n, dimension = d + p - 1, 1
-    for i in range(1, min(p, d - 1) + 1):
-        dimension = dimension * (n - i + 1) // i
-        if dimension > LARGEST_DIMENSION:
-            return LARGEST_DIMENSION
-    return dimension
+    if p == 0:
+        return 1
+    if min(p, d - 1) > 33:  # (67 choose 34) is larger
+        return LARGEST_DIMENSION
+    return min(math.comb(d + p - 1, p), LARGEST_DIMENSION)

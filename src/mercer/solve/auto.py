@@ -22,20 +22,11 @@ COMPETING = (Direct(), Primal(), Iterative(quick=True), FourierSolver(quick=True
 
 @dataclass(frozen=True)
 class Way:
-    """One way to fit: its predicted cost, or why it refuses.
+    """One way to fit: its predicted cost, or why it refuses."""
 
-    name : str
-        As `form` of KernelRidge names it, or a route of KernelMap.
-    seconds : float or None
-        Of one core of a common machine, for the whole fit.
-    bytes : int or None
-        Beside the rows.
-    refusal : str or None
-    """
-
-    name: str
-    seconds: float | None
-    bytes: int | None
+    name: str  # as `form` of KernelRidge names it, or a route of KernelMap
+    seconds: float | None  # of one core of a common machine, for the whole fit
+    bytes: int | None  # beside the rows
     refusal: str | None = None
 
     @classmethod

@@ -157,11 +157,9 @@ def with_intercept(T: Any, alphas: np.ndarray, intercept: bool, equations: Calla
 
 @dataclass(frozen=True, eq=False)
 class DualSolution(RidgeSolution):
-    """A = K + alpha N, N the inverse weights; solvers know its inverse.
+    """A = K + alpha N, N the inverse weights; solvers know its inverse."""
 
-    ones : u with A u = 1, one column per different penalty, where there is an intercept
-    """
-
+    # u with A u = 1, one column per different penalty, where there is an intercept
     ones: Any = None
 
     @abstractmethod
@@ -390,12 +388,9 @@ def certified(
 
 @dataclass(frozen=True, eq=False)
 class DirectSolution(DualSolution):
-    """Factors are made again when they are asked for.
+    """Factors are made again when they are asked for."""
 
-    factors : of a Gram matrix, which cannot be made again
-    """
-
-    factors: dict[float, Landmarks] | None = None
+    factors: dict[float, Landmarks] | None = None  # of a Gram matrix, which cannot be made again
 
     def _factor(self, alpha) -> Landmarks:
         """As a space of its own: |C^-1 k_z|^2 is what the samples explain of k(z, z)."""

@@ -56,17 +56,13 @@ class Solved:
 
 @dataclass(eq=False)
 class FourierEquations:
-    """(Phi'Phi + alpha I) w = b in the real coordinates of a Fourier space.
-
-    generator : sums over the rows
-    tol, max_iter : of the iterations
-    limit : bytes within which all pairs of coordinates must fit, to be solved directly
-    """
+    """(Phi'Phi + alpha I) w = b in the real coordinates of a Fourier space."""
 
     space: Fourier
-    generator: np.ndarray
-    tol: float = 1e-4
+    generator: np.ndarray  # sums over the rows
+    tol: float = 1e-4  # of the iterations, as max_iter is
     max_iter: int = 500
+    # Bytes within which all pairs of coordinates must fit, to be solved directly
     limit: float = np.inf
 
     def __post_init__(self):

@@ -228,18 +228,10 @@ class FourierExpansion(Expansion):
     phi are the Fourier coordinates of the kernel, and the two ways differ by at most
     ``space.error * sum |W|``. Rows outside of the box, where phi does not hold, are evaluated as
     the sum that they are: every z has a value.
-
-    Parameters
-    ----------
-    kernel, S, W, b : as in Expansion
-    space : Fourier
-        Of this kernel, on a box that holds the points S.
-    coef : array of shape (space.rank, n_functions)
-        Phi'W, for the coordinates Phi of S.
     """
 
-    space: Fourier
-    coef: Any
+    space: Fourier  # of this kernel, on a box that holds the points S
+    coef: Any  # Phi'W, for the coordinates Phi of S
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         X = self.fitted(X)
@@ -267,14 +259,11 @@ class FourierExpansion(Expansion):
 
 @dataclass(frozen=True, eq=False)
 class FourierSolution(DualSolution):
-    """The dual coefficients, with their function in Fourier coordinates.
+    """The dual coefficients, with their function in Fourier coordinates."""
 
-    residuals : the largest at some of the rows, computed with the kernel itself, relative to t
-    transforms : what transforms add to the error inside the box, one number per target
-    """
-
+    # the largest at some of the rows, computed with the kernel itself, relative to t
     residuals: np.ndarray | None = None
-    transforms: Any = None
+    transforms: Any = None  # what transforms add to the error inside the box, one number per target
     max_iter: int = 500
     tol: float = 1e-4
 

@@ -193,12 +193,9 @@ def _hopeless(tol):
 
 @dataclass(frozen=True, eq=False)
 class IterativeSolution(DualSolution):
-    """One coefficient per row, with a certified error.
+    """One coefficient per row, with a certified error."""
 
-    again : options of further solves, which variances take
-    """
-
-    again: dict[str, Any] | None = None
+    again: dict[str, Any] | None = None  # options of further solves, which variances take
 
     def _ways(self, Z):
         """Further solves for few points, a certified upper value for many."""

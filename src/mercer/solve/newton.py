@@ -27,6 +27,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import expit, softmax
 from sklearn.exceptions import ConvergenceWarning
 
@@ -77,19 +78,12 @@ DEVICE_RANK = 4000
 
 @dataclass(frozen=True)
 class LogisticProblem:
-    """min |f|^2 / 2 + sum_i C_i (-log p(y_i | x_i)), intercepts free.
+    """min |f|^2 / 2 + sum_i C_i (-log p(y_i | x_i)), intercepts free."""
 
-    training : Training, of rows that are held
-    codes : ndarray of class numbers
-    n_classes : int
-    C : ndarray of positive numbers, one per row
-    rounding : Rounding of the rows
-    """
-
-    training: Training
-    codes: np.ndarray
+    training: Training  # of rows that are held
+    codes: np.ndarray  # class numbers
     n_classes: int
-    C: np.ndarray
+    C: np.ndarray  # positive numbers, one per row
     rounding: Rounding
 
     @cached_property
@@ -414,20 +408,12 @@ def _low_rank_inverse(F, W):
     return inverse
 
 
-def best_log_intercept(values: np.ndarray, C: np.ndarray, share: Any):
+def best_log_intercept(values: np.ndarray, C: np.ndarray, share: Any) -> float:
     """b with sum_i C_i p(values_i + b) = share: the sum increases in b."""
-    total = float(C.sum())
-    middle = float(np.log(share) - np.log(total - share))
+    middle = float(np.log(share) - np.log(C.sum() - share))
     low, high = middle - float(values.max()), middle - float(values.min())
-    b = (low + high) / 2
-    for _ in range(200):
-        P = expit(values + b)
-        rest = float(C @ P) - share
-        low, high = (low, b) if rest > 0 else (b, high)
-        curvature = float(C @ (P * (1 - P)))
-        new = b - rest / curvature if curvature > 0 else low - 1.0
-        new = new if low < new < high else (low + high) / 2
-        if abs(new - b) <= 2 * EPS * max(1.0, abs(b)):
-            return new
-        b = new
-    return b
+
+    def excess(b: float) -> float:
+        return float(C @ expit(values + b)) - share
+
+    return brentq(excess, low - 1, high + 1, xtol=EPS, rtol=4 * EPS, maxiter=1000)

@@ -66,16 +66,11 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Fisher:
-    """The discriminant with scatter S_W + s I.
+    """The discriminant with scatter S_W + s I."""
 
-    counts : rows of each class
-    between : B, the inner products of the class means
-    turn : (f - shares) turn are the inner products with the class means
-    """
-
-    counts: np.ndarray
-    between: np.ndarray
-    turn: np.ndarray
+    counts: np.ndarray  # rows of each class
+    between: np.ndarray  # B, the inner products of the class means
+    turn: np.ndarray  # (f - shares) turn are the inner products with the class means
 
     @classmethod
     def of(cls, left: Any, counts: np.ndarray) -> "Fisher":
@@ -164,13 +159,10 @@ class Fisher:
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """The penalty of a discriminant, relative to the variance within classes.
+    """The penalty of a discriminant, relative to the variance within classes."""
 
-    share : given, or None to choose it by the likelihood of rows left out
-    priors : from labels and sizes of the classes to probabilities; None for their shares
-    """
-
-    share: float | None
+    share: float | None  # given, or None to choose it by the likelihood of rows left out
+    # From labels and sizes of the classes to probabilities; None for their shares
     priors: Callable[[Any, np.ndarray], np.ndarray | None] = lambda labels, counts: None
 
     @property
@@ -265,20 +257,14 @@ class LeftOutClasses:
     classes, with d = y_i - m_c and f = n_c / (n_c - 1). By the formula of Sherman and Morrison the
     distances to all class means follow from those of the whole fit, and these from ridge's fitted
     values and leverages: one decomposition of S_T serves every shrinkage.
-
-    values, vectors : of S_T = V D V'
-    mean : of the coordinates
-    projected : V'Phi'Y
-    counts : rows of each class
-    labels : of the classes, sorted; None where rows come with class numbers
     """
 
-    values: Any
+    values: Any  # of S_T = V D V'
     vectors: Any
-    mean: Any
-    projected: Any
-    counts: np.ndarray
-    labels: np.ndarray | None
+    mean: Any  # of the coordinates
+    projected: Any  # V'Phi'Y
+    counts: np.ndarray  # rows of each class
+    labels: np.ndarray | None  # of the classes, sorted; None where rows come with class numbers
     priors: Sequence[float] | None
 
     @classmethod

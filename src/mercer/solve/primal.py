@@ -269,20 +269,13 @@ def _error_norms(fit, sums, coef, residuals, alphas, dual, w):
 
 @dataclass(frozen=True, eq=False)
 class PrimalSolution(RidgeSolution):
-    """Coefficients on coordinates.
+    """Coefficients on coordinates."""
 
-    coef : w, one row per coordinate
-    mean : of the coordinates, where there is an intercept
-    total : the sum of the weights
-    second : Phi'Phi (about the mean), or None where `points` make it again
-    points : the training rows, or None
-    """
-
-    coef: Any = None
-    mean: Any = None
-    total: float = 0.0
-    second: Any = None
-    points: Any = None
+    coef: Any = None  # w, one row per coordinate
+    mean: Any = None  # of the coordinates, where there is an intercept
+    total: float = 0.0  # the sum of the weights
+    second: Any = None  # Phi'Phi (about the mean), or None where `points` make it again
+    points: Any = None  # the training rows, or None
 
     def _factor(self, alpha):
         def make():

@@ -49,22 +49,16 @@ class Given:
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """The penalty with the smallest leave-one-out error, the same for all targets.
+    """The penalty with the smallest leave-one-out error, the same for all targets."""
 
-    candidates : penalties to choose from; None: all, from `near` or from the spread of the rows
-    relative : whether candidates are multiples of the mean variance of the rows in feature space
-    near : where a search begins
-    share : the part of each row's weight that one observation has; None: all of it
-    spread : sums of squares of targets within rows of several observations; or None
-    importance : weights of the rows in the mean of the errors alone; or None
-    """
-
+    # Penalties to choose from; None: all, from `near` or from the spread of the rows
     candidates: np.ndarray | None = None
+    # Whether candidates are multiples of the mean variance of the rows in feature space
     relative: bool = False
-    near: float | None = None
-    share: Any = None
-    spread: Any = None
-    importance: Any = None
+    near: float | None = None  # where a search begins
+    share: Any = None  # the part of each row's weight that one observation has; None: all of it
+    spread: Any = None  # sums of squares of targets within rows of several observations; or None
+    importance: Any = None  # weights of the rows in the mean of the errors alone; or None
 
     @property
     def smallest(self) -> float:
@@ -82,18 +76,16 @@ class LeaveOneOut:
 
 @dataclass(frozen=True)
 class Choice(TravelsAsNumPy):
-    """Which penalty was chosen: mean squared errors of candidates, summed over targets.
-
-    losses : squared errors of some rows at the penalty that was chosen, or None
-    share, temperature : of a discriminant: the penalty relative to the variance within classes, and
-        the factor on distances that calibrates probabilities
-    """
+    """Which penalty was chosen: mean squared errors of candidates, summed over targets."""
 
     alpha: float
     alphas: np.ndarray
     errors: np.ndarray
     n_rows: int
+    # Squared errors of some rows at the penalty that was chosen, or None
     losses: np.ndarray | None = None
+    # Of a discriminant: the penalty relative to the variance within classes,
+    # and the factor on distances that calibrates probabilities
     share: float | None = None
     temperature: float = 1.0
 
@@ -105,14 +97,12 @@ class Choice(TravelsAsNumPy):
 
 @dataclass(frozen=True)
 class Preconditioning:
-    """Landmarks of the iterations: how many at most, what they may leave of k(x, x), and which.
-
-    landmarks, product : a Fit and a MatrixProduct of the same rows, where they are known
-    """
+    """Landmarks of the iterations: how many at most, what they may leave of k(x, x), and which."""
 
     rank: int | None = None
     landmark_tol: float | None = None
     pivots: str = "random"
+    # A Fit and a MatrixProduct of the same rows, where they are known.
     landmarks: Any = None
     product: Any = None
 

@@ -59,30 +59,20 @@ class RidgePath:
     1 - h = Q^2 (s / D) + (1 - m - Q^2 / D): no difference of nearly equal numbers, however small
     alpha is. The second terms are what no direction explains; at full rank there is nothing, and
     what is computed of them is rounding.
-
-    Parameters
-    ----------
-    Q : n x r coordinates with Q'Q = diag(values), the rows times the roots of their weights
-    values : r numbers, largest first
-    T : n x t targets
-    root : n x 1 roots of the weights; None without weights
-    mean, offset : of the rows and of the targets, where they are taken off
-    in_mean : n numbers m, if weighted means are taken off the rows and their targets; or None
-    share : n numbers, the part of a row's weight that is left out; None for all of it
-    spread : n sums of squares of targets around T, within rows of several observations; or None
-    offsets : n x t numbers that are added to every error; or None
     """
 
-    Q: Any
-    values: Any
-    T: Any
-    root: Any = None
-    mean: Any = None
-    offset: Any = None
+    Q: Any  # n x r coordinates with Q'Q = diag(values), the rows times the roots of their weights
+    values: Any  # r numbers, largest first
+    T: Any  # n x t targets
+    root: Any = None  # n x 1 roots of the weights; None without weights
+    mean: Any = None  # of the rows, where it is taken off
+    offset: Any = None  # of the targets
+    # n numbers m, if weighted means are taken off the rows and their targets; or None
     in_mean: Any = None
-    share: Any = None
+    share: Any = None  # n numbers, the part of a row's weight that is left out; None for all of it
+    # n sums of squares of targets around T, within rows of several observations; or None
     spread: Any = None
-    offsets: Any = None
+    offsets: Any = None  # n x t numbers that are added to every error; or None
 
     def __post_init__(self):
         Q, values, in_mean = self.Q, self.values, self.in_mean

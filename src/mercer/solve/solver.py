@@ -102,31 +102,21 @@ class Step(TravelsAsNumPy):
 
 @dataclass(frozen=True)
 class Steps(TravelsAsNumPy):
-    """How iterations went.
+    """How iterations went."""
 
-    n_iter : products with the kernel matrix
-    converged : whether the tolerance was reached
-    history : one Step per product
-    rank : of the preconditioner
-    """
-
-    n_iter: int
-    converged: bool
-    history: list[Step] = field(default_factory=list, repr=False)
-    rank: int | None = None
+    n_iter: int  # products with the kernel matrix
+    converged: bool  # whether the tolerance was reached
+    history: list[Step] = field(default_factory=list, repr=False)  # one Step per product
+    rank: int | None = None  # of the preconditioner
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Some rows, each predicted without one observation of it.
+    """Some rows, each predicted without one observation of it."""
 
-    residuals : t - f, one column per target
-    left : 1 - leverage
-    variances : of a new observation at each row, predicted without it, where they are known
-    """
-
-    residuals: np.ndarray
-    left: np.ndarray
+    residuals: np.ndarray  # t - f, one column per target
+    left: np.ndarray  # 1 - leverage
+    # of a new observation at each row, predicted without it, where they are known
     variances: np.ndarray | None = None
 
     @classmethod

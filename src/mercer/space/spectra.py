@@ -142,11 +142,10 @@ class Eigenpairs:
         X: Array,
         k: int,
         *,
-        center: bool = True,
         tol: float | None = 1e-7,
         random_state: Any = None,
     ) -> "Eigenpairs":
-        """The k largest eigenvalues of H K H (of K with center=False) and their vectors.
+        """The k largest eigenvalues of H K H and their vectors.
 
         tol : largest residual norm, relative to the largest eigenvalue. An eigenvalue's error is of
             the order of its residual squared over the gap.
@@ -156,7 +155,7 @@ class Eigenpairs:
         k = min(k, n)
         # One product serves two: row means of K, and a start that has seen K once.
         seen = product(_start(n, k, like, random_state, last=1.0))
-        pairs = krylov(product, n, k, like, center=center, tol=tol, start=seen[:-1, :])
+        pairs = krylov(product, n, k, like, tol=tol, start=seen[:-1, :])
         pairs.row_means = seen[-1, :] / n
         return pairs
 
@@ -218,16 +217,7 @@ def _product(kernel, X):
     return lambda V: tiles.multiply(kernel, X, S, V.T).T
 
 
-def krylov(
-    product: Any,
-    n: Any,
-    k: int,
-    like: Any,
-    *,
-    center: Any = True,
-    tol: Any = 1e-7,
-    start: Array | None = None,
-):
+def krylov(product: Any, n: Any, k: int, like: Any, *, tol: Any = 1e-7, start: Array | None = None):
     """Leading eigenpairs of a symmetric matrix A, centred on both sides; `product` is V -> V A.
 
     Vectors are rows throughout: products with the basis then run along the memory.
@@ -244,7 +234,7 @@ def krylov(
     basis = tiles.allocate(like, (most + width, n))
     T = np.zeros((most + width, most + width))
     check, m = max(int(FIRST_CHECK * k), 4 * width), 0
-    block, _ = _orthonormal(_centred(block, center), basis[:0, :], center)
+    block, _ = _orthonormal(_centred(block), basis[:0, :])
     image = product(block)
     unit = largest_power(image)  # of A: squares of its images must neither vanish nor overflow
     size = 0.0  # of A in this unit, as seen so far
@@ -255,7 +245,7 @@ def krylov(
             b = block.shape[0]
             basis, T = _with_room(basis, T, m, m + b)
             basis[m : m + b, :] = block
-            image = _centred((image if m == 0 else product(block)) / unit, center)
+            image = _centred((image if m == 0 else product(block)) / unit)
             m += b
             Q = basis[:m, :]
             coefficients = image @ Q.T
@@ -266,9 +256,9 @@ def krylov(
             size = max(size, float(xp.sum(image * image)) / max(b, 1))
             # Where the space is invariant the rest is the rounding of this product, no direction.
             noise = 16 * eps_of(image) * (m * size) ** 0.5
-            block, gram = _orthonormal(rest, Q, center, noise, size**0.5)
+            block, gram = _orthonormal(rest, Q, noise, size**0.5)
             if not block.shape[0] and m < k:  # the rank is less than k: any other directions
-                block = _fresh(n, k, like, m, Q, center)
+                block = _fresh(n, k, like, m, Q)
             exhausted = block.shape[0] == 0 or m >= most
             steps += 1
             progress.update(b)
@@ -286,8 +276,8 @@ def krylov(
             if unchanged or not _may_hide_copies(values, width + fresh_blocks * width, wanted):
                 break
             if 2 * m >= n:  # as much work as all eigenvalues, which lose none
-                return _all(product, n, k, like, center)
-            fresh = _fresh(n, k, like, m + 1, xp.concat([Q, block], axis=0), center)
+                return _all(product, n, k, like)
+            fresh = _fresh(n, k, like, m + 1, xp.concat([Q, block], axis=0))
             if not fresh.shape[0]:  # the basis is the whole space
                 break
             # More steps than the blocks before took: from a random start they found what there was.
@@ -300,9 +290,9 @@ def krylov(
     return Eigenpairs(values, vectors, residuals)
 
 
-def _all(product, n, k, like, center):
+def _all(product, n, k, like):
     """The same from all eigenvalues, by a dense solver."""
-    A = _host(_centred(product(_centred(on_device_of(np.eye(n), like), center)), center))
+    A = _host(_centred(product(_centred(on_device_of(np.eye(n), like)))))
     unit = largest_power(A)
     A = A / unit
     values, U = np.linalg.eigh((A + A.T) / 2)
@@ -320,12 +310,12 @@ def _may_hide_copies(values, found, wanted):
     return bool(np.any(close <= np.maximum(1e-3 * np.abs(values[found - 1 :]), 10 * wanted)))
 
 
-def _fresh(n, k, like, seed, Q, center):
+def _fresh(n, k, like, seed, Q):
     """Random directions that are orthogonal to Q's rows."""
-    V = _centred(_start(n, k, like, seed), center)
+    V = _centred(_start(n, k, like, seed))
     for _ in range(2):
         V = V - (V @ Q.T) @ Q
-    return _orthonormal(V, Q, center, 1e-6 * n**0.5, n**0.5)[0]
+    return _orthonormal(V, Q, 1e-6 * n**0.5, n**0.5)[0]
 
 
 def _with_room(basis, T, m, wanted):
@@ -346,11 +336,11 @@ def _next_check(m, worst, wanted, before, width):
     return m + width * max(1, int(0.67 * np.log(worst / wanted) / (fall * width)))
 
 
-def _centred(V, center):
-    return V - namespace(V).mean(V, axis=1)[:, None] if center else V
+def _centred(V):
+    return V - namespace(V).mean(V, axis=1)[:, None]
 
 
-def _orthonormal(V, Q, center, noise=0.0, size=0.0):
+def _orthonormal(V, Q, noise=0.0, size=0.0):
     """An orthonormal basis of V's rows (those above rounding and noise), orthogonal to Q, and V V'.
 
     `size` is that of the rows from which Q was taken off to give V.
@@ -371,7 +361,7 @@ def _orthonormal(V, Q, center, noise=0.0, size=0.0):
     if V.shape[0]:
         # Once more, since what was left of V may have been small and has now grown, with the
         # rounding in it (along Q and along 1); V stays nearly orthonormal.
-        V = _centred(V, center)
+        V = _centred(V)
         V = V - (V @ Q.T) @ Q
         squares, U = np.linalg.eigh(_host(V @ V.T))
         if squares[0] > 0.5:
