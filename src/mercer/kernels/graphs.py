@@ -206,8 +206,8 @@ class ShortestPaths(GraphKernel):
 
 def read_graphs(X: Any, node_label: str | None, edge_label: str | None) -> Graphs:
     """All graphs of a sample; whatever is wrong with one of them is said with its position."""
-    read = read_each(X, lambda graph: _read(graph, node_label, edge_label), ": ")
-    labels, edges, edge_keys = zip(*read)
+    read = _plain(X) or zip(*read_each(X, lambda graph: _read(graph, node_label, edge_label), ": "))
+    labels, edges, edge_keys = read
     sizes, lengths = np.array([len(l) for l in labels]), np.array([len(e) for e in edges])
     pairs = np.concatenate(edges).astype(np.int64)
     wrong = (pairs < 0) | (pairs >= np.repeat(sizes, lengths)[:, None])
@@ -231,6 +231,25 @@ def read_graphs(X: Any, node_label: str | None, edge_label: str | None) -> Graph
     else:
         keys = np.concatenate([label_keys(l) if l.dtype.kind == "i" else l for l in labels])
     return Graphs(starts, keys, source, target, arc_labels)
+
+
+def _plain(X):
+    """The same for pairs of arrays of whole numbers, the form that large samples come in: one look
+    at all of them takes a tenth of the time. None where any graph has another form."""
+    graphs = list(X)
+    if {type(graph) for graph in graphs} != {tuple} or {len(graph) for graph in graphs} != {2}:
+        return None
+    edges, labels = zip(*graphs)
+    if {type(a) for a in edges} | {type(a) for a in labels} != {np.ndarray}:
+        return None
+    pairs = {a.ndim for a in edges} == {2} and {a.shape[1] for a in edges} == {2}
+    whole = {a.dtype.kind for a in edges} <= {"i", "u"}
+    flat = {a.ndim for a in labels} == {1} and {a.dtype.kind for a in labels} == {"i"}
+    if not (pairs and whole and flat) or any(
+        len(e) == len(l) == 2 and _is_matrix(e, 2) for e, l in zip(edges, labels)
+    ):
+        return None
+    return labels, edges, [None] * len(graphs)
 
 
 def _arcs(pairs, n):
