@@ -6,6 +6,7 @@ binding, equality, printing and the operators of the algebra.
 """
 
 import html
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import Any, ClassVar, NoReturn, Self, overload
@@ -179,15 +180,23 @@ class Kernel(Parametrized, Capabilities, Accuracy):
         return tiles.evaluate(kernel, X, Y)
 
     def _of_pair(self, x, z):
-        """k(x, z) for two vectors."""
+        """k(x, z) for two vectors, without the work that pays for many rows alone."""
+        x, z = (v if is_array(v) else np.asarray(v) for v in (x, z))
+        if not same_kind(x, z) or x.shape != z.shape:
+            return float(self(x[None, :], z[None, :])[0, 0])  # which says what is wrong
+        points = self.points(namespace(x, z).stack([x, z]))
         for name, rule in rules_in(self):
             raise ValueError(
                 f"{self!r} takes {name}={rule!r} from data, and two vectors do not say how the "
                 "data are spread. Give a number, or take it from the data first: kernel = "
                 "kernel.bind(X)."
             )
-        x, z = (v if is_array(v) else np.asarray(v) for v in (x, z))
-        return float(self(x[None, :], z[None, :])[0, 0])
+        self.check_parameters()
+        with np.errstate(over="ignore", invalid="ignore"):  # then check_range says what to do
+            value = float(self.against(self.landmarks(points[1:, ...]))(points[:1, ...])[0, 0])
+        if not math.isfinite(value):
+            self.check_range(points)
+        return value
 
     def diag(self, X: Data) -> np.ndarray:
         """k(x, x) for every row of X, without forming the matrix."""
