@@ -33,11 +33,20 @@ EXACT_TILE = (256, 512)
 QUICK_TILE = (256, 256)
 # The largest error in a squared distance that a quick product is worth.
 QUICK_ERROR = 1e-4
+# Columns from which on BLAS multiplies a tile by all of them at once.
+FEW_COLUMNS = 4
 # Rows that are copied in double precision at a time.
 ROWS_AT_ONCE = 4096
 EPS32 = float(np.finfo(np.float32).eps)
 # NumPy compares an array with another array four times faster than with a number.
 ZEROS = np.zeros(QUICK_TILE, dtype=np.float32)
+
+
+def _times(t, V):
+    """t @ V. BLAS is made for many columns: two or three are faster one by one."""
+    if not 1 < V.shape[1] < FEW_COLUMNS:
+        return t @ V
+    return np.stack([t @ V[:, j] for j in range(V.shape[1])], axis=1)
 
 
 class Shares:
@@ -46,6 +55,7 @@ class Shares:
     def __init__(self, values, n, tile, dtype):
         self.values, self.n, self.dtype = values, n, np.dtype(dtype)
         self.height, self.width = tile
+        self.are_stored = False
 
     @property
     def blocks(self):
@@ -61,9 +71,9 @@ class Shares:
         for a, b in self.blocks[first::step]:
             for c, d in self.columns(a, b):
                 t = self.values(a, b, c, d)
-                total[a:b] += t @ right[c:d]
+                total[a:b] += _times(t, right[c:d])
                 if c < a:
-                    total[c:d] += t.T @ right[a:b]
+                    total[c:d] += _times(t.T, right[a:b])
 
     def columns(self, a: int, b: int) -> list[tuple[int, int]]:
         """(start, stop) of the columns of every tile of a block: those before it, and its own."""
@@ -78,7 +88,7 @@ class Shares:
                 kept[a, c] = self.values(a, b, c, d)
 
         tiles.run_tasks(work, self.blocks[::-1], kernel, np.empty(0))
-        self.values = lambda a, b, c, d: kept[a, c]
+        self.values, self.are_stored = lambda a, b, c, d: kept[a, c], True
 
 
 class RowShares(Shares):
@@ -316,7 +326,10 @@ def _on_threads(shares, kernel):
         def work(first: int, step: int) -> None:
             shares.add(right, first, step, sums[first])
 
-        tiles.run_tasks(work, [(g, apart) for g in range(apart)], kernel, right)
+        # A few columns times stored tiles: half of the cores can read all that memory gives.
+        waits = shares.are_stored and m < FEW_COLUMNS
+        threads = max(1, current().threads // 2) if waits else None
+        tiles.run_tasks(work, [(g, apart) for g in range(apart)], kernel, right, threads=threads)
         return sums.sum(axis=0)
 
     return times

@@ -153,11 +153,15 @@ def run_tasks(
     X: Array,
     *,
     alone: bool = False,
+    threads: int | None = None,
 ):
     """work(a, b) for every block, on threads where that is safe and worth it; `alone`: on one."""
+    asked = threads is not None or current().n_jobs is not None
     on_host = is_numpy(X) or not hasattr(X, "device")
-    here = alone or not on_host or (kernel is not None and kernel.runs_user_code)
-    threads = 1 if here else current().threads
+    if alone or not on_host or (kernel is not None and kernel.runs_user_code):
+        threads = 1
+    elif threads is None:
+        threads = current().threads
     waiting = iter(blocks)
 
     def take_turns():
@@ -172,7 +176,6 @@ def run_tasks(
     with progress_bar("kernel tiles", len(blocks)) as progress:
         if threads == 1 or len(blocks) == 1:
             # Explicit n_jobs: one BLAS thread here too, so that its number does not change a byte.
-            asked = current().n_jobs is not None
             alike = asked and is_cpu(X) and not (kernel and kernel.runs_user_code)
             with one_blas_thread() if alike or alone else nullcontext():
                 return take_turns()
