@@ -23,8 +23,12 @@ from .regularized import solve_factored
 
 # Added to K_FF, relative to its diagonal: identical rows make it singular.
 JITTER = 1e-12
-# Changes of F in one round, relative to its size; beyond them a new factorisation is cheaper.
+# Changes of F in one round, relative to its size; beyond them, and where F is small,
+# a new factorisation is cheaper.
 MOST_CHANGES = 0.4
+FEW = 500
+# Coefficients that have stopped at a bound in one step, before the inverse is that of the others.
+MOST_STOPPED = 100
 MOST_ROUNDS = 150
 # The objective rises by more than this share of it, or has not risen; so often in turn is the end.
 STALLED = 1e-15
@@ -84,10 +88,10 @@ class Free:
         """The inverse of a submatrix, from the Schur complement; `gone` are positions in rows."""
         if not len(gone):
             return self
-        kept, H = np.delete(np.arange(len(self.rows)), gone), self.inverse
-        cross = H[np.ix_(kept, gone)]
-        left = H[np.ix_(kept, kept)] - cross @ _solved(H[np.ix_(gone, gone)], cross.T)
-        return Free(self.rows[kept], left)
+        kept = np.delete(np.arange(len(self.rows)), gone)
+        if len(self.rows) < FEW:
+            return Free(self.rows[kept])
+        return Free(self.rows[kept], _inverse_of_part(self.inverse, kept, gone))
 
 
 @dataclass
@@ -99,6 +103,7 @@ class BoxDual:
     b: float
     values: np.ndarray  # K c
     free: Any = None
+    gap: float = np.inf
 
     def __post_init__(self):
         self.y, self.C = self.problem.y, self.problem.C
@@ -107,16 +112,18 @@ class BoxDual:
         self.values = self.values + self.problem.values(c - self.c)
         self.c = c
 
-    def solve(self, aim: float) -> None:
-        """Ascend until the duality gap is at most `aim`, or nothing changes any more."""
-        lowest, highest, share, still = np.inf, -np.inf, 1.0, 0
+    def solve(self, aim: float, patience: int = MOST_ROUNDS) -> None:
+        """Ascend until the duality gap is at most `aim`, or nothing changes any more; or until it
+        has not fallen a hundredfold in so many rounds."""
+        lowest, highest, share, still, first = np.inf, -np.inf, 1.0, 0, 0.0
         inside = np.flatnonzero((self.c > self.low) & (self.c < self.high))
         self.free = Free(inside)
-        for _ in range(MOST_ROUNDS):
+        for count in range(MOST_ROUNDS):
             left = self.y - self.values - self.b
-            gap = float(np.sum(self.C * np.maximum(self.y * left, 0.0) - self.c * left))
+            gap = self.gap = float(np.sum(self.C * np.maximum(self.y * left, 0.0) - self.c * left))
             value = float(self.c @ (self.y - self.values / 2))
-            if gap <= aim:
+            first = gap if count == 0 else first
+            if gap <= aim or (count == patience and gap > 0.01 * first):
                 return
             still = 0 if value > highest + STALLED * abs(highest) else still + 1
             if still >= MOST_STILL:
@@ -160,8 +167,14 @@ class BoxDual:
 def _to_the_bounds(left, H, c, low, high, others):
     """Along Newton's direction to the first bound, along the direction of those left, and so on."""
     v, u = H @ left, H.sum(axis=1)
-    stopped, b = np.empty(0, dtype=np.intp), 0.0
+    stopped, b, whole = np.empty(0, dtype=np.intp), 0.0, 1.0
     for _ in range(2 * len(c) + 1):
+        if len(stopped) > MOST_STOPPED:  # the rest is a smaller problem
+            kept, c = np.delete(np.arange(len(c)), stopped), c.copy()
+            H, others = _inverse_of_part(H, kept, stopped), others + float(c[stopped].sum())
+            left = whole * left[kept]
+            c[kept], shift = _to_the_bounds(left, H, c[kept], low[kept], high[kept], others)
+            return c, b + shift
         step, shift = _to_bound(H, v, u, stopped, others + float(c.sum()))
         blocked = ((c <= low) & (step < 0)) | ((c >= high) & (step > 0))
         blocked[stopped] = False
@@ -175,7 +188,7 @@ def _to_the_bounds(left, H, c, low, high, others):
         t = min(1.0, float(room.min(initial=np.inf)))
         c = np.clip(c + t * step, low, high)
         b += t * shift
-        v = (1 - t) * v
+        v, whole = (1 - t) * v, (1 - t) * whole
         if t >= 1.0:
             break
         met = np.flatnonzero(room <= t)
@@ -197,6 +210,12 @@ def _to_bound(H, v, u, stopped, total):
     step = v - found[k] * u - H[:, stopped] @ found[:k]
     step[stopped] = 0.0
     return step, float(found[k])
+
+
+def _inverse_of_part(H, kept, gone):
+    """The inverse of a submatrix, from that of the matrix: a Schur complement."""
+    cross = H[np.ix_(kept, gone)]
+    return H[np.ix_(kept, kept)] - cross @ _solved(H[np.ix_(gone, gone)], cross.T)
 
 
 def _solved(A, B):

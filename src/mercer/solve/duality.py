@@ -32,6 +32,8 @@ import numpy as np
 from ..engine import as_numpy
 
 EPS = float(np.finfo(np.float64).eps)
+# Kinks of losses that are sorted, all of them; of more, one in so many tells which.
+MANY_KINKS, SAMPLED = 5000, 50
 
 
 @dataclass(frozen=True)
@@ -128,11 +130,31 @@ def weighted_quantiles(t: np.ndarray, weights: np.ndarray, level: float, slack=0
     """(smallest, largest) minimiser b of the hinge losses whose kinks are at t: where the weight of
     kinks below b reaches `level`. `slack`: the relative error that a sum of weights may have."""
     slack *= float(weights.sum())
+    below = 0.0
+    if len(t) > MANY_KINKS:
+        below, t, weights = _around(t, weights, level, slack)
     order = np.argsort(t)  # equal ones in any order: one of them is the result
-    t, reached = t[order], np.cumsum(weights[order])
+    t, reached = t[order], below + np.cumsum(weights[order])
     first = int(np.searchsorted(reached, level - slack, side="left"))
     last = int(np.searchsorted(reached, level + slack, side="right"))
     return float(t[min(first, len(t) - 1)]), float(t[min(last, len(t) - 1)])
+
+
+def _around(t, weights, level, slack):
+    """(weight below, kinks, weights) of the kinks among which the level is reached, as a sample of
+    them tells; of all kinks where it does not."""
+    some = np.argsort(t[::SAMPLED])
+    reached = np.cumsum(weights[::SAMPLED][some])
+    at = int(np.searchsorted(reached, level / float(weights.sum()) * reached[-1]))
+    sample, reach = t[::SAMPLED][some], 20 + len(some) // 20
+    least = sample[at - reach] if at >= reach else -np.inf
+    most = sample[at + reach] if at + reach < len(sample) else np.inf
+    is_below = t < least
+    inside = ~is_below & (t <= most)
+    below, within = float(weights[is_below].sum()), float(weights[inside].sum())
+    if not below + slack < level - slack <= level + slack < below + within - slack:
+        return 0.0, t, weights
+    return below, t[inside], weights[inside]
 
 
 def best_hinge_intercept(y: np.ndarray, C: np.ndarray, values: np.ndarray):

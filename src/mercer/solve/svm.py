@@ -51,11 +51,16 @@ MANY_VALUES = 1 << 20
 SETTLED = 0.01
 # How far libsvm solves before the next sample, and before the last, exact part.
 ROUGH, FINE = 0.03, 0.01
+# Where the exact part is not a hundred times nearer after so many rounds, libsvm solves so far.
+PATIENCE, FINEST = 3, 3e-4
 # Steps of libsvm at most, and so many more for each row: where C is large and the matrix nearly
 # singular, it does not end by itself.
 STEPS, STEPS_PER_ROW = 10_000, 300
 # New rows beyond this share of the support vectors change too much for an active set: libsvm again.
 MANY_NEW = 0.08
+# Rows next to the margin that are looked at again before all are, as many times as are near, where
+# that is less than half of them.
+NEXT = 4
 # Rows that the active set looks at, at least: they need no matrix.
 LEAST_INSIDE = 2000
 # Rows near the margin whose kernel matrix is held for the active set.
@@ -321,6 +326,9 @@ class _WorkingSet:
         rows = self.grown(sizes, must_fit=optional and matrix_bytes(self.n, COPIES) > self.limit)
         if len(rows) == self.n:
             self.problem = self.held  # all kernel values are there
+        elif 2 * NEXT * len(rows) < self.n:
+            rows = self._with_next(rows)
+            self._ascend(rows)
         return self._exactly(rows)
 
     # --- nested samples ---------------------------------------------------------------------------
@@ -362,7 +370,7 @@ class _WorkingSet:
                 values = self._about(some)
             else:  # from here on only changes are added
                 self._evaluate()
-                values, least = self.values[some], LEAST_NEAR
+                values, self.last_b, least = self.values[some], self.b, LEAST_NEAR
             margins = self.problem.y[some] * (values + self.b)
             rows = self._near(some, margins, size / before, least)
 
@@ -372,6 +380,16 @@ class _WorkingSet:
         smaller, fewer = next((x for x in self.counts[::-1] if 3 * x[0] <= size), (1, 1))
         growth = np.clip(np.log(count / fewer) / np.log(size / smaller), 0.3, 1.0)
         return float(min(self.n, count * (self.n / size) ** growth))
+
+    def _with_next(self, rows):
+        """These rows, and those of the next ones that violate their margin now: far less than a
+        pass over all rows, which comes after the exact solution."""
+        p, count = self.problem, NEXT * len(rows)
+        margins = p.y * (self.values + self.last_b)
+        margins[rows] = np.inf
+        some = np.sort(np.argpartition(margins, count)[:count])
+        now = p.y[some] * (self._about(some) + self.b)
+        return np.union1d(rows, some[now < NEAR])
 
     def _near(self, some, margins, growth=1.0, least=LEAST_NEAR):
         """The support vectors, and those of some rows that are near the margin or beyond it."""
@@ -402,11 +420,18 @@ class _WorkingSet:
 
     def _libsvm(self, rows, K, tol):
         self.held, self.held_rows = self.problem.held(rows, K), rows
-        self.c, part, most = np.zeros(self.n), self.held, STEPS + STEPS_PER_ROW * len(rows)
-        found = sklearn_compat.libsvm(part.points, part.y, part.C, tol, most)
-        support, coefficients, self.b, steps = found
-        self.c[rows[support]] = coefficients
+        self.c = np.zeros(self.n)
+        self.c[rows], self.b = self._by_libsvm(self.held, tol)
+
+    def _by_libsvm(self, part, tol):
+        """(coefficients, intercept) of a problem whose kernel matrix is there."""
+        c = np.zeros(len(part.y))
+        most = STEPS + STEPS_PER_ROW * len(c)
+        given = (part.points, part.y, part.C, tol, most)
+        support, coefficients, b, steps = sklearn_compat.libsvm(*given)
+        c[support] = coefficients
         self.n_iter += steps
+        return c, b
 
     def _of_few(self):
         """From a sample: rows within the margin join in, with their kernel values. libsvm is quick
@@ -509,7 +534,13 @@ class _WorkingSet:
         else:
             values = part.values(c)
         dual = BoxDual(part, c, self.b, values)
-        dual.solve(0.05 * self.rounding.aim(self.tol, max(float(c @ values), 0.0) ** 0.5))
+        aim = 0.05 * self.rounding.aim(self.tol, max(float(c @ values), 0.0) ** 0.5)
+        if part.is_stored and part.index is None and self.few is None:
+            dual.solve(aim, PATIENCE)
+            if dual.gap > aim:  # many bounds are in the way: libsvm meets them one by one
+                c, self.b = self._by_libsvm(part, FINEST)
+                dual = BoxDual(part, c, self.b, part.values(c))
+        dual.solve(aim)
         c = np.zeros(self.n)
         c[rows] = dual.c
         self.stuck = bool(np.array_equal(c, self.c))
