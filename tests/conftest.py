@@ -3,6 +3,7 @@
 import math
 import os
 import sys
+import threading
 from collections import Counter, defaultdict
 
 # scikit-learn's array API checks run only with this, and SciPy reads it when it is imported.
@@ -40,6 +41,20 @@ def xp(request):
 def there(request):
     """The same, for tests written in NumPy: see backends.py."""
     return Backend(BACKENDS[request.param]())
+
+
+@pytest.fixture
+def untraced():
+    """No measurement of coverage: an interrupt inside its tracer would keep the tracer's lock.
+
+    (The marker `no_cover` of pytest-cov does nothing in the workers of pytest-xdist.)
+    """
+    here, in_threads = sys.gettrace(), threading.gettrace()
+    sys.settrace(None)
+    threading.settrace(None)
+    yield
+    threading.settrace(in_threads)
+    sys.settrace(here)
 
 
 # Files with the longest tests are begun first, so that no core waits for another at the end.

@@ -204,6 +204,7 @@ def is_fitted(model):
     return True
 
 
+@pytest.mark.usefixtures("untraced")
 # An alarm between open() and its `with` leaves a file to the garbage collector, which says so.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")

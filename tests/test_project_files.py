@@ -66,9 +66,16 @@ def test_workflows_cover_systems_and_both_ends_of_versions():
     systems = {name.split("-")[0] for name in jobs["test"]["strategy"]["matrix"]["os"]}
     assert systems == {"ubuntu", "macos", "windows"}
     lines = " ".join(step.get("run", "") for step in steps(".github/workflows/check.yml"))
-    assert {"lint", "test", "test-oldest", "test-newest", "docs", "coverage", "release"} <= set(
+    assert {"lint", "test", "test-oldest", "test-newest", "docs", "release"} <= set(
         re.findall(r"make ([a-z-]+)", lines)
     )
+
+
+def test_the_whole_suite_has_a_floor_for_the_lines_it_runs():
+    (line,) = re.findall(r"^COVERAGE := (.*)$", MAKEFILE, re.MULTILINE)
+    assert "--cov" in line
+    assert "$(PYTEST_ARGS) $(COVERAGE)" in MAKEFILE.split("\ntest:")[1].split("\n\n")[0]
+    assert tomllib.loads(read("pyproject.toml"))["tool"]["coverage"]["report"]["fail_under"] >= 90
 
 
 def test_a_tag_publishes_without_a_password():

@@ -174,6 +174,7 @@ def block():
         pass
 
 
+@pytest.mark.usefixtures("untraced")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interrupt_at_any_point_restores():
     """Also while the traceback is kept, as an interactive session does."""
@@ -204,6 +205,7 @@ def in_another_thread(work, *arguments):
         return pool.submit(lambda: [work(*arguments), _limit.lock.release()][0]).result()
 
 
+@pytest.mark.usefixtures("untraced")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX timers")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_interrupts_by_a_timer_restore():
@@ -232,6 +234,7 @@ def test_interrupts_by_a_timer_restore():
 # --- forks ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("untraced")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 @pytest.mark.parametrize("busy", ["inside the block", "at the lock"])
