@@ -8,6 +8,7 @@ out, and solved directly. `solve_on_fourier_map` is ridge on a map with basis="f
 """
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -65,7 +66,7 @@ class FourierEquations:
     # Bytes within which all pairs of coordinates must fit, to be solved directly
     limit: float = np.inf
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.amplitudes, self.workers = self.space.amplitudes, current().threads
         self.shape = tuple(scipy.fft.next_fast_len(k, real=True) for k in self.generator.shape)
         self._half_shape = (*self.shape[:-1], self.shape[-1] // 2 + 1)
@@ -85,7 +86,7 @@ class FourierEquations:
         return density
 
     @cached_property
-    def _places(self):
+    def _places(self) -> tuple[Any, np.ndarray, Any]:
         """(places of the frequencies, those whose opposite is in this half, its places): a last
         entry is >= 0, and with 0 there the opposite is in this half as well."""
         j, shape = self.space.frequencies, np.array(self.shape)
@@ -152,11 +153,11 @@ class FourierEquations:
             all(p.converged for p in found),
         )
 
-    def _together(self, B, alphas, tol):
-        def times(V: Any):
+    def _together(self, B: np.ndarray, alphas: np.ndarray, tol: float) -> Solved:
+        def times(V: Any) -> Any:
             return (self @ V) + alphas * V
 
-        def is_small(R: Any, W: Any, tol: float):
+        def is_small(R: Any, W: Any, tol: float) -> bool:
             left = np.linalg.norm(R, axis=0)
             return bool(np.all((left <= tol * alphas * np.linalg.norm(W, axis=0)) | (left == 0)))
 
@@ -186,7 +187,7 @@ class FourierEquations:
         positions = np.concatenate([[0], 1 + heaviest, sines + heaviest])
         return positions, self.space.pairs(self.generator, heaviest)
 
-    def _preconditioner(self, alphas):
+    def _preconditioner(self, alphas: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """(Phi'Phi + alpha I)^-1, with Phi'Phi as it is among the heaviest coordinates, diagonal
         else.
 
@@ -195,7 +196,7 @@ class FourierEquations:
         inverses, (positions, A) = 1 / (self.diagonal[:, None] + alphas), self.heaviest
         factors = {alpha: factor_shifted(A, alpha) for alpha in np.unique(alphas)}
 
-        def inverse(R: np.ndarray):
+        def inverse(R: np.ndarray) -> np.ndarray:
             Z = inverses * R
             for alpha, C in factors.items():
                 if C is not None:  # singular to rounding: the diagonal will do

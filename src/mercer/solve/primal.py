@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import (
+    Array,
     MapBytes,
     MemoryLimitError,
     as_numpy,
@@ -168,14 +169,14 @@ def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str, kind: Any = None
     return solution
 
 
-def _held(problem):
+def _held(problem: RidgeProblem) -> int:
     """Arrays of coordinates that leave-one-out holds: turned, squared, and what it was made of."""
     if not isinstance(problem.alpha, LeaveOneOut):
         return 0
     return 3 + problem.intercept + (problem.weights is not None)
 
 
-def _kept(problem, fit, second):
+def _kept(problem: RidgeProblem, fit: MapFit, second: Array) -> tuple[Any, Any]:
     """(rows, sums): the smaller of the two, from which factors are made again."""
     points, r = fit.points, second.shape[0]
     small = (
@@ -187,7 +188,9 @@ def _kept(problem, fit, second):
     return (points, None) if small else (None, second)
 
 
-def _dual(fit, Phi, T, w, coef, b, alphas):
+def _dual(
+    fit: MapFit, Phi: Array, T: Array, w: Array | None, coef: Array, b: Array, alphas: np.ndarray
+) -> Any:
     """a = W (t - f) / alpha: the w of [KERNELS] (3) is Phi'a. None for other functions."""
     if np.min(alphas) <= 0:
         try:
@@ -202,7 +205,15 @@ def _dual(fit, Phi, T, w, coef, b, alphas):
     return left / on_device_of(alphas, Phi)[None, :]
 
 
-def _choice(problem, fit, second, mean, Phi, T, w) -> Choice:
+def _choice(
+    problem: RidgeProblem,
+    fit: MapFit,
+    second: Array,
+    mean: Array | None,
+    Phi: Array | None,
+    T: Any,
+    w: Array | None,
+) -> Choice:
     """Every penalty at once, from Phi'Phi = V D V'."""
     rule = problem.alpha
     if Phi is None:
@@ -228,7 +239,15 @@ def _choice(problem, fit, second, mean, Phi, T, w) -> Choice:
     return choose(path, rule)
 
 
-def _error_norms(fit, sums, coef, residuals, alphas, dual, w):
+def _error_norms(
+    fit: MapFit,
+    sums: Spread,
+    coef: Array,
+    residuals: Array,
+    alphas: np.ndarray,
+    dual: Array | None,
+    w: Array | None,
+) -> Any:
     """|f - f*| at most, f* the solution with the kernel itself.
 
     With R = K - Phi Phi' and a = W (t - f) / alpha, the residual of the dual equations is -R a, and
@@ -277,15 +296,15 @@ class PrimalSolution(RidgeSolution):
     second: Any = None  # Phi'Phi (about the mean), or None where `points` make it again
     points: Any = None  # the training rows, or None
 
-    def _factor(self, alpha):
-        def make():
+    def _factor(self, alpha: float) -> Any:
+        def make() -> Any:
             made = self.second is None
             second = gram(self._rows(self.points, self.weights)) if made else self.second
             return factor_shifted(second, alpha)
 
         return self.cached(alpha, make)
 
-    def _rows(self, points, weights=None):
+    def _rows(self, points: Array, weights: Array | None = None) -> Any:
         """Coordinates, about the mean, times the roots of the weights."""
         Phi = self.prediction.map(points)
         Phi = Phi.toarray() if scipy.sparse.issparse(Phi) else Phi
@@ -308,7 +327,7 @@ class PrimalSolution(RidgeSolution):
         # The residual may be a coordinate already.
         unseen = 0.0 if feature_map.append_residual else rho2
 
-        def of_alpha(alpha: float):
+        def of_alpha(alpha: float) -> Any:
             seen = row_norms(solve_triangular(self._factor(alpha), Phi.T).T, xp)
             return unseen + alpha * (seen if self.mean is None else seen + 1 / self.total)
 
@@ -324,7 +343,7 @@ class PrimalSolution(RidgeSolution):
         weights = np.ones(len(some)) if self.weights is None else as_numpy(self.weights)[some]
         own = as_numpy(row_norms(Phi, namespace(Phi)))
 
-        def left(alpha: float):
+        def left(alpha: float) -> Any:
             found = row_norms(solve_triangular(self._factor(alpha), Phi.T).T, namespace(Phi))
             h = weights * (as_numpy(found) + (0.0 if self.mean is None else 1 / self.total))
             return np.maximum(1 - h, 1e-3 * alpha / (weights * own + alpha))
@@ -382,7 +401,7 @@ class LandmarkSolver(Solver):
         return solution
 
 
-def _bytes(n, m):
+def _bytes(n: int, m: int) -> int:
     """A few matrices of the size of the landmarks, and a panel of rows."""
     panel = min(n, max(256, PANEL_VALUES // m))
     return int(matrix_bytes(m, 6) + coordinates_bytes(panel, m, 3))
@@ -472,7 +491,7 @@ class LandmarkSolution(PrimalSolution):
         variances = unseen + alpha * (1 + leverage / left)
         return LeftOut(as_numpy(errors), as_numpy(left), as_numpy(variances))
 
-    def _without(self, L, landmarks, answers, F):
+    def _without(self, L: Array, landmarks: np.ndarray, answers: Array, F: Array) -> Any:
         """Unseen part, open part and fitted value of landmarks by all other landmarks.
 
         u = C^-1 e_j / |C^-1 e_j| is the direction that the others do not span: they miss
