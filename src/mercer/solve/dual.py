@@ -249,7 +249,7 @@ class DualSolution(RidgeSolution):
         return found
 
     def _noise(self, rows: np.ndarray) -> np.ndarray:
-        return np.ones(len(rows)) if self.weights is None else 1 / as_numpy(self.weights)[rows]
+        return np.ones(len(rows)) if self.weights is None else 1 / as_numpy(self.weights).take(rows)
 
     def _left(self, alpha: float, rows: np.ndarray) -> np.ndarray:
         """1 - leverage: alpha n_j (A^-1)_jj, less the part in the mean."""
@@ -257,7 +257,8 @@ class DualSolution(RidgeSolution):
         if self.ones is not None:
             u = as_numpy(self._unit(alpha))
             inverse = without_mean(inverse, u[rows], float(u.sum()))
-        return alpha * self._noise(rows) * inverse
+        left: np.ndarray = alpha * self._noise(rows) * inverse
+        return left
 
     def _unit(self, alpha: float) -> Any:
         """u with A u = 1."""

@@ -81,12 +81,12 @@ class FourierEquations:
         spectrum = np.zeros(self._half_shape, dtype=complex)
         wrapped = [np.arange(-k, k + 1) % n for k, n in zip(m[:-1], self.shape)]
         spectrum[np.ix_(*wrapped, np.arange(m[-1] + 1))] = self.generator[..., m[-1] :]
-        density = scipy.fft.irfftn(spectrum, self.shape, workers=self.workers)
+        density: np.ndarray = scipy.fft.irfftn(spectrum, self.shape, workers=self.workers)
         density *= np.prod(self.shape)
         return density
 
     @cached_property
-    def _places(self) -> tuple[Any, np.ndarray, Any]:
+    def _places(self) -> tuple[tuple[np.ndarray, ...], np.ndarray, tuple[np.ndarray, ...]]:
         """(places of the frequencies, those whose opposite is in this half, its places): a last
         entry is >= 0, and with 0 there the opposite is in this half as well."""
         j, shape = self.space.frequencies, np.array(self.shape)
@@ -197,7 +197,7 @@ class FourierEquations:
         factors = {alpha: factor_shifted(A, alpha) for alpha in np.unique(alphas)}
 
         def inverse(R: np.ndarray) -> np.ndarray:
-            Z = inverses * R
+            Z: np.ndarray = inverses * R
             for alpha, C in factors.items():
                 if C is not None:  # singular to rounding: the diagonal will do
                     part = np.ix_(positions, np.flatnonzero(alphas == alpha))
@@ -253,8 +253,8 @@ class FourierEquations:
                 f"larger tol (up to {DIRECT} coordinates are solved directly)."
             )
         Phi = as_numpy(space.coordinates(rows)).T
-        W = self.solve(Phi, np.full(len(found), alpha)).coef
-        return alpha * np.sum(Phi * W, axis=0) + space.unseen
+        found[:] = np.sum(Phi * self.solve(Phi, np.full(len(found), alpha)).coef, axis=0)
+        return alpha * found + space.unseen
 
 
 # --- ridge on a map -------------------------------------------------------------------------------

@@ -248,10 +248,11 @@ class FourierExpansion(Expansion):
         inside = self.space.contains(X)
         if inside.all() or not inside.any():
             return self._transformed(X) if inside.any() else self.plain(X)
-        values = np.empty((X.shape[0], self.W.shape[1]))
+        values: np.ndarray = np.empty((X.shape[0], self.W.shape[1]))
         for part, evaluate in ((inside, self._transformed), (~inside, self.plain)):
             values[part] = as_numpy(evaluate(pts.take(X, np.flatnonzero(part))))
-        return on_device_of(values, self.W)
+        values = on_device_of(values, self.W)
+        return values
 
     def plain(self, X: np.ndarray) -> np.ndarray:
         """The values as sums of kernels, at every point."""
@@ -296,7 +297,8 @@ class FourierSolution(DualSolution):
 
     def _system(self) -> DualSystem:
         given = (self.prediction.space, self.prediction.S, self.weights, self.tol, self.max_iter)
-        return self.cached("system", lambda: DualSystem(*given))
+        system: DualSystem = self.cached("system", lambda: DualSystem(*given))
+        return system
 
     def _inside(self, Z: Array, alpha: float) -> Any:
         return as_numpy(self.kernel.diagonal(Z)) - self._system().equations.variance(Z, alpha)

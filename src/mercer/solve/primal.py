@@ -2,7 +2,7 @@
 on those of some rows, for more rows than can be solved exactly."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse
@@ -47,6 +47,8 @@ PANEL_VALUES = 1 << 23
 # Added to k(S, S), relative to its mean diagonal: enough for smooth kernels, whose matrices are
 # singular to rounding, and far below any penalty that leave-one-out can tell from zero.
 FIRST_JITTER = 1e-12
+
+Kind = TypeVar("Kind", bound="PrimalSolution")
 
 
 class Primal(Solver):
@@ -105,7 +107,8 @@ class Primal(Solver):
         statistic = Statistic(of, problem.columns, movable=centred and not weighted)
         if problem.labels:  # classes are known after the pass that adds up their coordinates
             statistic = Statistic(ByClass.of, problem.columns[:1], movable=True)
-        return solve_on_map(problem, fit_map(problem.training, options, statistic), self.name)
+        fit = fit_map(problem.training, options, statistic)
+        return solve_on_map(problem, fit, self.name, PrimalSolution)
 
 
 def chooses_by_all_errors(problem: RidgeProblem) -> bool:
@@ -115,8 +118,8 @@ def chooses_by_all_errors(problem: RidgeProblem) -> bool:
     return any(s.refusal(problem, asked=False) is None for s in (Direct(), Primal()))
 
 
-def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str, kind: Any = None) -> Any:
-    """A PrimalSolution, or one of another kind, from the sums of a fitted map."""
+def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str, kind: type[Kind]) -> Kind:
+    """A solution of this kind, from the sums of a fitted map."""
     sums = fit.sums.spread if problem.labels else fit.sums
     if not sums.n > 0:
         raise ValueError("sample_weight must not be all zero.")
@@ -148,7 +151,7 @@ def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str, kind: Any = None
             within = float(xp.linalg.trace(second)) / sums.n + float(xp.sum(mean**2))
             shifts = errors * (within + max(fit.max_residual, 0.0)) ** 0.5
     points, kept = _kept(problem, fit, second)
-    solution = (kind or PrimalSolution)(
+    solution = kind(
         fit.map.linear(coef, b),
         alphas,
         name,
@@ -247,7 +250,7 @@ def _error_norms(
     alphas: np.ndarray,
     dual: Array | None,
     w: Array | None,
-) -> Any:
+) -> np.ndarray | None:
     """|f - f*| at most, f* the solution with the kernel itself.
 
     With R = K - Phi Phi' and a = W (t - f) / alpha, the residual of the dual equations is -R a, and
@@ -260,7 +263,7 @@ def _error_norms(
     xp, eta = namespace(coef), 2 * float(space.roundoff())
     size = float(xp.sqrt(xp.sum(second * second)))
     left, of_coef, of_cross = (column_norms(V) for V in (residuals, coef, cross))
-    norms = (left + eta * (size * of_coef + of_cross)) / alphas
+    norms: np.ndarray = (left + eta * (size * of_coef + of_cross)) / alphas
     kernel, largest = fit.map.kernel, max(float(fit.max_residual), 0.0)
     if dual is not None:
         lengths = kernel.layout.lengths(kernel, fit.points)
@@ -283,7 +286,8 @@ def _error_norms(
         left = positive_part(left) + second.shape[0] * eps_of(coef) * sums.squares
         missed = np.sqrt(weighed * as_numpy(left).astype(np.float64)) / alphas
     centred = 2.0 if fit.map.mean is not None or sums.mean is not None else 1.0
-    return norms + centred * missed * (1 + np.sqrt(weighed) / (2 * np.sqrt(alphas)))
+    norms += centred * missed * (1 + np.sqrt(weighed) / (2 * np.sqrt(alphas)))
+    return norms
 
 
 @dataclass(frozen=True, eq=False)
@@ -429,7 +433,8 @@ class LandmarkSolution(PrimalSolution):
 
     @property
     def space(self) -> Landmarks:
-        return self.prediction.map.space
+        space: Landmarks = self.prediction.map.space
+        return space
 
     def first(self, n_landmarks: int) -> "LandmarkSolution":
         """The same ridge on the first landmarks only: leading blocks of both factors."""

@@ -98,7 +98,7 @@ def inverse_diagonal(C: Any, rows: np.ndarray) -> np.ndarray:
     C, rows = C[first:, first:], rows - first
     xp, n = namespace(C), C.shape[0]
     if 3 * len(rows) >= n and n * n <= 2 * HELD_VALUES:
-        return as_numpy(row_norms(_inverse_of_triangle(C).T, xp))[rows]
+        return as_numpy(row_norms(_inverse_of_triangle(C).T, xp)).take(rows)
     found, block = np.empty(len(rows)), max(64, HELD_VALUES // n)
     for a in range(0, len(rows), block):
         some = rows[a : a + block]
