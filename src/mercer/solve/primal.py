@@ -48,7 +48,7 @@ PANEL_VALUES = 1 << 23
 # singular to rounding, and far below any penalty that leave-one-out can tell from zero.
 FIRST_JITTER = 1e-12
 
-Kind = TypeVar("Kind", bound="PrimalSolution")
+PrimalKind = TypeVar("PrimalKind", bound="PrimalSolution")
 
 
 class Primal(Solver):
@@ -118,7 +118,9 @@ def chooses_by_all_errors(problem: RidgeProblem) -> bool:
     return any(s.refusal(problem, asked=False) is None for s in (Direct(), Primal()))
 
 
-def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str, kind: type[Kind]) -> Kind:
+def solve_on_map(
+    problem: RidgeProblem, fit: MapFit, name: str, kind: type[PrimalKind]
+) -> PrimalKind:
     """A solution of this kind, from the sums of a fitted map."""
     sums = fit.sums.spread if problem.labels else fit.sums
     if not sums.n > 0:
