@@ -71,7 +71,7 @@ class Space(TravelsAsNumPy, ABC):
         """Quantities of every row that the certificate needs; `diagonal` holds k(x, x)."""
 
     @abstractmethod
-    def radii_of_mean(self, second: Array, rho2: Array) -> Radii:
+    def radii_of_mean(self, second: Array, rho2: float) -> Radii:
         """Radii of the mean of some rows, from second = Phi'Phi / n and the mean rho^2."""
 
     @abstractmethod
@@ -96,6 +96,6 @@ class ClosedSpace(Space):
         rho2 = namespace(diagonal).zeros_like(diagonal) + self.error
         return Radii(rho2, 2 * length, length, diagonal < 0)
 
-    def radii_of_mean(self, second: Array, rho2: Any) -> Radii:
+    def radii_of_mean(self, second: Array, rho2: float) -> Radii:
         length = float(namespace(second).linalg.trace(second)) ** 0.5
         return radii_of_one(self.error, 2 * length, length, self.example)
