@@ -12,13 +12,14 @@ from typing import Any
 import scipy.sparse
 
 from ..engine import Array, TravelsAsNumPy, namespace, row_norms, rows_of, tiles
+from ..kernels import Kernel
 from .certificate import Radii, radii_of_one
 
 
 class Space(TravelsAsNumPy, ABC):
     """Coordinates phi with phi(x) . phi(z) = k(x, z), before any rotation or centring."""
 
-    kernel: Any  # bound to its data
+    kernel: Kernel  # bound to its data
     S: Any = None  # the landmarks, in the form that kernel.against takes; None without any
     indices: Any = None  # positions of the landmarks among the training points
     is_closed: bool = False  # coordinates by a formula: no row of the data can be missing from it
