@@ -6,7 +6,7 @@ solves, in-place functions, scattered writes, free memory) are found here under 
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 import scipy.linalg
@@ -55,11 +55,11 @@ class Array(Protocol):
     def __ge__(self, other: Any, /) -> Any: ...
 
 
-def is_numpy(x: Any) -> bool:
+def is_numpy(x: Any) -> TypeGuard[np.ndarray]:
     return isinstance(x, (np.ndarray, np.generic))
 
 
-def is_array(x: Any) -> Any:
+def is_array(x: Any) -> bool:
     """True for arrays of any backend, without importing one to find out."""
     foreign = hasattr(x, "__array_namespace__") or is_torch_array(x) or is_cupy_array(x)
     return is_numpy(x) or foreign
@@ -70,12 +70,12 @@ def is_matrix(x: Array) -> bool:
     return is_array(x) and x.ndim == 2 and x.dtype != object
 
 
-def is_symbolic(x: Array):
+def is_symbolic(x: Array) -> bool:
     """Whether x is a value of a graph (export/onnx): then nothing can be checked on it yet."""
-    return getattr(x, "is_symbolic", False)
+    return bool(getattr(x, "is_symbolic", False))
 
 
-def namespace(*arrays):
+def namespace(*arrays: Any) -> Any:
     """The array namespace of dense arrays; sparse matrices count as NumPy."""
     dense = [a for a in arrays if a is not None and not scipy.sparse.issparse(a)]
     if all(is_numpy(a) for a in dense):
@@ -101,25 +101,25 @@ def same_kind(x: Array, reference: Array) -> bool:
     )
 
 
-def as_numpy(x: Any):
+def as_numpy(x: Any) -> np.ndarray:
     """A NumPy copy (or view) of an array of any backend."""
     if is_numpy(x):
         return x
     if is_torch_array(x):
-        return x.detach().cpu().numpy()
-    if is_cupy_array(x):
-        return x.get()
-    if not is_array(x) or is_cpu(x):
-        return np.asarray(x)
-    return np.asarray(x.to_device(namespace(x).__array_namespace_info__().default_device()))
+        x = x.detach().cpu().numpy()
+    elif is_cupy_array(x):
+        x = x.get()
+    elif is_array(x) and not is_cpu(x):
+        x = x.to_device(namespace(x).__array_namespace_info__().default_device())
+    return np.asarray(x)
 
 
-def as_host(x: Any):
+def as_host(x: Any) -> Any:
     """An array of any backend as NumPy's, and what is not an array as it is."""
     return as_numpy(x) if is_array(x) else x
 
 
-def on_device_of(x: Any, reference: Array, dtype: Any = None):
+def on_device_of(x: Any, reference: Array, dtype: Any = None) -> Any:
     """x as an array of the kind, device and dtype of the reference, unless a dtype is given (float:
     double precision). Points that are not arrays count as NumPy's."""
     xp = namespace(reference) if is_array(reference) else np
@@ -171,7 +171,7 @@ class TravelsAsNumPy:
     """State of a fit: files of `save` may hold it. Files and pickles of what lives on a device hold
     NumPy arrays, and so load where there is none."""
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         return to_host(super().__getstate__())
 
 
@@ -185,11 +185,11 @@ def rows_of(X: Array, a: int, b: int) -> Any:
     return X[a:b] if scipy.sparse.issparse(X) else X[a:b, ...]
 
 
-def _writes_in_place(x):
+def _writes_in_place(x: Any) -> bool:
     return is_numpy(x) or is_torch_array(x) or is_cupy_array(x)
 
 
-def in_place(function: Callable[..., Any], x: Array):
+def in_place(function: Callable[..., Any], x: Array) -> Any:
     """function(x), written over x where the backend can."""
     return function(x, out=x) if _writes_in_place(x) else function(x)
 
@@ -206,14 +206,14 @@ def put(target: Array, i: Array, j: Any, values: Array) -> Any:
     return namespace(target).asarray(changed, device=device(target))
 
 
-def row_norms(x: Any, xp: Any):
+def row_norms(x: Any, xp: Any) -> Any:
     """Squared Euclidean norms of the rows."""
     if xp is np:
         return np.einsum("ij,ij->i", x, x)
     return xp.sum(x * x, axis=1)
 
 
-def positive_part(x: Array):
+def positive_part(x: Array) -> Any:
     """x where it is positive, else zero: what rounding has made negative counts as zero."""
     xp = namespace(x)
     return xp.where(x > 0, x, xp.zeros_like(x))
@@ -225,7 +225,7 @@ def positive_part(x: Array):
 BLOCK, WHOLE = 2048, 8192
 
 
-def cholesky(K: Any, *, in_place: bool = False):
+def cholesky(K: Any, *, in_place: bool = False) -> Any:
     """The lower Cholesky factor, or None where K is not positive definite to rounding; `in_place`:
     as cholesky_in_place, for NumPy."""
     if in_place:
@@ -286,7 +286,7 @@ def lower_triangle(C: np.ndarray) -> np.ndarray:
     return C
 
 
-def gram(A: Any, B: Any = None):
+def gram(A: Any, B: Any = None) -> Any:
     """A'A, one triangle computed and mirrored; or A'B."""
     if not is_numpy(A) or not A.size or (B is not None and B.ndim != 2):
         return A.T @ (A if B is None else B)
@@ -300,7 +300,7 @@ def gram(A: Any, B: Any = None):
     return full
 
 
-def solve_triangular(C: Any, B: Any, *, transpose: Any = False):
+def solve_triangular(C: Any, B: Any, *, transpose: Any = False) -> Any:
     """C^-1 B (or C^-T B) for a lower triangular C."""
     if is_numpy(C):
         return scipy.linalg.solve_triangular(
@@ -335,7 +335,7 @@ def largest_power(A: Array, axis: int | None = None) -> Any:
     return float(powers) if axis is None else powers
 
 
-def inverse_of_factor(C: Array):
+def inverse_of_factor(C: Array) -> Any:
     """(C C')^-1 for a lower triangular C."""
     if is_numpy(C):
         potri = scipy.linalg.lapack.get_lapack_funcs("potri", (C,))
@@ -351,7 +351,7 @@ def inverse_of_factor(C: Array):
     return solve_triangular(C, solve_triangular(C, identity), transpose=True)
 
 
-def eigh(A: Array):
+def eigh(A: Array) -> tuple[Any, Any]:
     """Eigenvalues and eigenvectors of a symmetric matrix, largest first."""
     if is_numpy(A):
         values, vectors = scipy.linalg.eigh(A, driver="evd", check_finite=False)
@@ -366,7 +366,7 @@ def eigh(A: Array):
     return xp.flip(values, axis=0), xp.flip(vectors, axis=1)
 
 
-def cuda_stream(x: Any):
+def cuda_stream(x: Any) -> Any:
     """(number of the device, address of its current stream) of an array on a CUDA device."""
     if is_torch_array(x) and x.is_cuda:
         import torch
@@ -382,7 +382,7 @@ def cuda_stream(x: Any):
 # --- memory ---------------------------------------------------------------------------------
 
 
-def free_memory(x: Array | None = None):
+def free_memory(x: Array | None = None) -> int:
     """Bytes that can be allocated where x lives."""
     if x is not None and is_torch_array(x) and not is_cpu(x):
         import torch
@@ -391,9 +391,9 @@ def free_memory(x: Array | None = None):
         # One reading for both: memory_reserved and memory_allocated each sort all statistics.
         kept = torch.cuda.memory_stats_as_nested_dict(x.device)
         pool, used = (kept[f"{what}_bytes"]["all"]["current"] for what in ("reserved", "allocated"))
-        return free + pool - used
+        return int(free + pool - used)
     if x is not None and is_cupy_array(x):
         import cupy
 
-        return cupy.cuda.Device().mem_info[0] + cupy.get_default_memory_pool().free_bytes()
+        return int(cupy.cuda.Device().mem_info[0] + cupy.get_default_memory_pool().free_bytes())
     return free_host_memory()

@@ -20,9 +20,9 @@ class Leaf:
 
     of_distance: bool
     scale: Any  # what coordinates are multiplied by, one number or one per column
-    formula: Callable  # (values, namespace) -> kernel values, which may overwrite its input
+    formula: Callable[[Any, Any], Any]  # (values, namespace) -> kernel values; may overwrite values
     function: str | None = None  # its name in `fused`, None where that has none
-    numbers: tuple = ()  # its parameters there
+    numbers: tuple[float, ...] = ()  # its parameters there
 
 
 @dataclass(frozen=True)
@@ -50,17 +50,24 @@ class Form:
         return cls._of(False, *leaf)
 
     @classmethod
-    def _of(cls, of_distance, scale, formula, function=None, *numbers):
+    def _of(
+        cls,
+        of_distance: bool,
+        scale: Any,
+        formula: Callable[[Any, Any], Any],
+        function: str | None = None,
+        *numbers: float,
+    ) -> "Form":
         return cls((Term(1.0, (Leaf(of_distance, scale, formula, function, numbers),)),))
 
     @classmethod
     def constant(cls, c: float) -> "Form":
         return cls((Term(float(c), ()),))
 
-    def __add__(self, other):
+    def __add__(self, other: "Form") -> "Form | None":
         return _if_small(Form(self.terms + other.terms))
 
-    def __mul__(self, other):
+    def __mul__(self, other: "Form") -> "Form | None":
         products = [
             Term(a.coefficient * b.coefficient, a.leaves + b.leaves)
             for a in self.terms
@@ -69,6 +76,6 @@ class Form:
         return _if_small(Form(tuple(products)))
 
 
-def _if_small(form):
+def _if_small(form: Form) -> Form | None:
     factors = max(len(term.leaves) for term in form.terms)
     return form if len(form.terms) <= MOST_TERMS and factors <= MOST_FACTORS else None

@@ -10,17 +10,23 @@ Triton comes with torch for CUDA. It is imported here, and this file is imported
 is used.
 """
 
+# Triton has no types for mypy, and reads the annotations of its kernels itself.
+# mypy: allow-untyped-decorators, allow-untyped-defs, allow-incomplete-defs
+
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
 import triton
 import triton.language as tl
 
+from .forms import Form, Leaf
+
 EXP, MATERN12, MATERN32, MATERN52, RATIONAL, POWER = (tl.constexpr(i) for i in range(6))
 # Each function's number, and what squared distances are multiplied by beforehand.
-FUNCTIONS: dict[str, tuple[int, Callable[..., float]]] = {
+FUNCTIONS: dict[str | None, tuple[int, Callable[..., float]]] = {
     "exp": (0, lambda: 1.0),
     "matern12": (1, lambda: 1.0),
     "matern32": (2, lambda: 3.0),
@@ -239,7 +245,16 @@ class FusedProduct:
         Along one side of a symmetric matrix: as many sums for every row, in double precision.
     """
 
-    def __init__(self, form, X, Z=None, *, exact=False, settings=None, squares=128):
+    def __init__(
+        self,
+        form: Form,
+        X: torch.Tensor,
+        Z: torch.Tensor | None = None,
+        *,
+        exact: bool = False,
+        settings: dict[str, int] | None = None,
+        squares: int = 128,
+    ) -> None:
         self.exact, self.squares = exact, squares
         self.settings = {**(EXACT if exact else QUICK), **(settings or {})}
         self.n_rows, self.n_columns = X.shape[0], (X if Z is None else Z).shape[0]
@@ -257,7 +272,7 @@ class FusedProduct:
             if term.leaves and term.coefficient
         ]
 
-    def __call__(self, V):
+    def __call__(self, V: torch.Tensor) -> torch.Tensor:
         """The product in double precision, one column for each of V's."""
         flat = V.ndim == 1
         V = V[:, None] if flat else V
@@ -266,7 +281,7 @@ class FusedProduct:
         product = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
         return product[:, 0] if flat else product
 
-    def _times(self, V):
+    def _times(self, V: torch.Tensor) -> torch.Tensor:
         m = V.shape[1]
         # Tensor cores take 16 columns at a time; the exact kernel any power of two.
         width = 1 if m == 1 else (1 << (m - 1).bit_length() if self.exact else TARGETS[False])
@@ -280,7 +295,7 @@ class FusedProduct:
             total += coefficient * self._launch(leaves, padded, width)[: self.n_rows, :m]
         return total
 
-    def _launch(self, leaves, V, width):
+    def _launch(self, leaves: list[dict[str, Any]], V: torch.Tensor, width: int) -> torch.Tensor:
         tile_rows, tile_columns = self.settings["rows"], self.settings["columns"]
         halves = self.square and width == 1
         if halves:
@@ -322,7 +337,9 @@ class FusedProduct:
             _quick[grid](*arrays, *sizes, *numbers, WIDE=WIDEST, STEP=step, **options)
         return out[0] if parts == 1 else out.sum(dim=0)
 
-    def _operand(self, leaf, X, Z, centre):
+    def _operand(
+        self, leaf: Leaf, X: torch.Tensor, Z: torch.Tensor | None, centre: torch.Tensor
+    ) -> dict[str, Any]:
         function, factor = FUNCTIONS[leaf.function]
         numbers = np.asarray(leaf.scale, dtype=np.float64) * math.sqrt(factor(*leaf.numbers))
         scale = torch.as_tensor(numbers, device=X.device)
@@ -350,7 +367,7 @@ class FusedProduct:
         return operand | {"left": left, "right": right, "width": width}
 
 
-def _augmented(x, z):
+def _augmented(x: torch.Tensor, z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """[2 x, -1, -|x|^2] and [z, |z|^2, 1]: minus squared distances as one product."""
     squares = [(points * points).sum(dim=1, keepdim=True) for points in (x, z)]
     ones = [torch.ones_like(square) for square in squares]
@@ -358,11 +375,11 @@ def _augmented(x, z):
     return left, torch.cat([z, squares[1], ones[1]], dim=1)
 
 
-def _padded(x, rows, columns):
+def _padded(x: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
     padded = torch.zeros((rows, columns), dtype=x.dtype, device=x.device)
     padded[: x.shape[0], : x.shape[1]] = x
     return padded
 
 
-def _multiple(n, block):
+def _multiple(n: int, block: int) -> int:
     return -(-n // block) * block

@@ -21,7 +21,7 @@ VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_f
 def free_host_memory() -> int:
     """Bytes that can be allocated: what the system has, or what a control group leaves of it."""
     memory = psutil.virtual_memory()
-    return max(0, min([memory.available, *_left_by_groups(memory.total)]))
+    return max(0, min([int(memory.available), *_left_by_groups(memory.total)]))
 
 
 def _left_by_groups(total: int) -> Iterator[int]:

@@ -17,7 +17,7 @@ def line_search(error: Callable[[float], float], step: float) -> float:
     """
     tried = {0: error(0.0)}
 
-    def at(i):
+    def at(i: int) -> float:
         if i not in tried:
             tried[i] = error(i * step)
         return tried[i]

@@ -21,7 +21,7 @@ class MemoryLimitError(MemoryError, ValueError):
     """The work would need more memory than memory_limit allows; the message says what would fit."""
 
 
-def budget(memory_limit: float | str | None, X: Array | None = None):
+def budget(memory_limit: float | str | None, X: Array | None = None) -> int:
     """memory_limit (bytes, "2GB" or None) in bytes, where X lives."""
     if memory_limit is None:
         share = DEFAULT_SHARE if X is None or is_cpu(X) else DEVICE_SHARE
@@ -52,12 +52,12 @@ LEAST_LIMIT = 16_000_000
 # --- what is needed -------------------------------------------------------------------------------
 
 
-def matrix_bytes(n: int, copies: float = 1, size: int = 8):
+def matrix_bytes(n: int, copies: float = 1, size: int = 8) -> float:
     """Square matrices, one row and one column per point."""
     return copies * n * n * size
 
 
-def coordinates_bytes(n: int, r: int, copies: float = 1, size: int = 8):
+def coordinates_bytes(n: int, r: int, copies: float = 1, size: int = 8) -> float:
     """Arrays with r numbers per row."""
     return copies * n * r * size
 
@@ -105,7 +105,7 @@ class MapBytes:
         return max(1, int((math.sqrt(b * b + 4 * FACTOR_COPIES * room) - b) / (2 * FACTOR_COPIES)))
 
 
-def readable(n_bytes: float):
+def readable(n_bytes: float) -> str:
     for unit in ("B", "kB", "MB", "GB"):
         if n_bytes < 1000:
             return f"{n_bytes:.3g} {unit}"

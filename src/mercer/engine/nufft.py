@@ -13,6 +13,7 @@ v and f are real, so that two of them share one complex transform.
 
 import importlib
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def values(t: Any, C: np.ndarray, eps: float) -> Any:
     return xp.reshape(both, (-1, t.shape[0]))[: len(C), ...]
 
 
-def _plainly(terms):
+def _plainly(terms: int) -> bool:
     """Whether plain products will do; where they must, and take too long, the way out is named."""
     if terms <= FEW_TERMS:
         return True
@@ -83,7 +84,14 @@ def _plainly(terms):
     return False
 
 
-def _finufft(kind, t, packed, shape, sign, eps):
+def _finufft(
+    kind: int,
+    t: np.ndarray,
+    packed: np.ndarray,
+    shape: tuple[int, ...] | None,
+    sign: int,
+    eps: float,
+) -> np.ndarray:
     import finufft
 
     if not (np.isfinite(t).all() and np.isfinite(packed).all()):
@@ -114,7 +122,9 @@ def runs_on(X: Any) -> bool:
     return True
 
 
-def _on_device(kind, t, packed, shape, sign, eps):
+def _on_device(
+    kind: int, t: Any, packed: np.ndarray, shape: tuple[int, ...], sign: int, eps: float
+) -> Any:
     cufinufft: Any = importlib.import_module("cufinufft")
     xp, d, (where, stream) = namespace(t), len(shape), cuda_stream(t)
     if not (bool(xp.all(xp.isfinite(t))) and np.isfinite(packed).all()):
@@ -129,7 +139,7 @@ def _on_device(kind, t, packed, shape, sign, eps):
     return xp.reshape(found, (len(packed), *(shape if kind == 1 else (-1,))))
 
 
-def _waves(t, m):
+def _waves(t: np.ndarray, m: tuple[int, ...]) -> Iterator[tuple[slice, np.ndarray]]:
     """exp(2 pi i k . t) of some points at a time: (which, points x all frequencies)."""
     rows = max(1, BLOCK // math.prod(2 * k + 1 for k in m))
     for part in (slice(a, a + rows) for a in range(0, t.shape[0], rows)):

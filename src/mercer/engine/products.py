@@ -17,7 +17,7 @@ import numpy as np
 
 from . import tiles
 from .arrays import Array, as_numpy, is_cpu, is_matrix, is_numpy, namespace, rows_of
-from .forms import Form
+from .forms import Form, Leaf
 from .memory import coordinates_bytes, matrix_bytes
 from .resources import current
 
@@ -42,7 +42,7 @@ EPS32 = float(np.finfo(np.float32).eps)
 ZEROS = np.zeros(QUICK_TILE, dtype=np.float32)
 
 
-def _times(t, V):
+def _times(t: np.ndarray, V: np.ndarray) -> Any:
     """t @ V. BLAS is made for many columns: two or three are faster one by one."""
     if not 1 < V.shape[1] < FEW_COLUMNS:
         return t @ V
@@ -52,17 +52,19 @@ def _times(t, V):
 class Shares:
     """Shares of K V for a symmetric kernel: `values(a, b, c, d)` is one tile of K."""
 
-    def __init__(self, values, n, tile, dtype):
+    def __init__(
+        self, values: Callable[[int, int, int, int], Any], n: int, tile: tuple[int, int], dtype: Any
+    ) -> None:
         self.values, self.n, self.dtype = values, n, np.dtype(dtype)
         self.height, self.width = tile
         self.are_stored = False
 
     @property
-    def blocks(self):
+    def blocks(self) -> list[tuple[int, int]]:
         """(start, stop) of the rows of every block."""
         return tiles.cuts(self.n, self.height)
 
-    def prepared(self, V: Array):
+    def prepared(self, V: Array) -> np.ndarray:
         """V as shares take it."""
         return np.ascontiguousarray(V, dtype=self.dtype)
 
@@ -103,26 +105,28 @@ class RowShares(Shares):
 class KernelValues:
     """Tiles of K by the kernel itself."""
 
-    def __init__(self, kernel, X, dtype=None):
+    def __init__(self, kernel: Any, X: Array, dtype: Any = None) -> None:
         self.kernel, self.X = kernel, X
         self.dtype = None if dtype is None else np.dtype(dtype)
 
     @cached_property
-    def tile(self):
+    def tile(self) -> Any:
         return self.kernel.against(self.kernel.landmarks(self.X))
 
-    def __call__(self, a, b, c, d):
+    def __call__(self, a: int, b: int, c: int, d: int) -> Any:
         values = self.tile(rows_of(self.X, a, b), slice(c, d))
         return values if self.dtype is None else values.astype(self.dtype, copy=False)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {"kernel": self.kernel, "X": self.X, "dtype": self.dtype}
 
 
 class SingleValues:
     """Tiles of K in single precision, by the form of the kernel."""
 
-    def __init__(self, terms):
+    def __init__(
+        self, terms: list[tuple[float, list[tuple[Leaf, np.ndarray, np.ndarray]]]]
+    ) -> None:
         self.terms = terms
 
     @classmethod
@@ -141,7 +145,7 @@ class SingleValues:
             terms.append((term.coefficient, leaves))
         return cls(terms)
 
-    def __call__(self, a, b, c, d):
+    def __call__(self, a: int, b: int, c: int, d: int) -> Any:
         total = None
         for coefficient, leaves in self.terms:
             value = None
@@ -161,7 +165,7 @@ class SingleValues:
         return total
 
 
-def _sides(leaf, X, centre):
+def _sides(leaf: Leaf, X: np.ndarray, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """(left, right) of a leaf in single precision; None where that loses too much. Minus squared
     distances are one product: [2 x, -1, -|x|^2] against [z, |z|^2, 1]."""
     n, d = X.shape
@@ -191,7 +195,7 @@ class MatrixProduct:
     way: str  # "stored", "tiles", "fused" or "factored"
     exact: bool  # whether kernel values are in double precision
 
-    def __call__(self, V):
+    def __call__(self, V: Any) -> Any:
         return self.times(V)
 
     @classmethod
@@ -272,20 +276,20 @@ class MatrixProduct:
         return int(coordinates_bytes(n, sums) + copies)
 
 
-def _sums_apart(n, m):
+def _sums_apart(n: int, m: int) -> int:
     """Sums of n rows and m columns that are added up apart: one per block of rows at most."""
     limit = current().memory_limit
     room = SUM_BYTES if limit is None else min(SUM_BYTES, current().limit() // SUM_SHARE)
     blocks = len(tiles.cuts(n, EXACT_TILE[0]))
-    return max(1, min(MOST_SUMS, blocks, room // coordinates_bytes(n, m)))
+    return max(1, min(MOST_SUMS, blocks, int(room // coordinates_bytes(n, m))))
 
 
-def _form(kernel, X):
+def _form(kernel: Any, X: Array) -> Any:
     """The kernel's form on dense vectors, where it has a small one."""
     return kernel.fused_form() if is_matrix(X) else None
 
 
-def _fused(form, X, exact):
+def _fused(form: Form | None, X: Any, exact: bool) -> MatrixProduct | None:
     """In one pass on a GPU, or None where that is not known for the form or the device."""
     if form is None or not _is_cuda(X):
         return None
@@ -297,15 +301,15 @@ def _fused(form, X, exact):
     return MatrixProduct(product, "fused", exact)
 
 
-def _is_cuda(X):
+def _is_cuda(X: Any) -> bool:
     return "torch" in type(X).__module__ and str(X.device).startswith("cuda")
 
 
-def _rows_times(stored, K):
+def _rows_times(stored: Callable[[Array], Any], K: Array) -> Callable[[Array], Any]:
     """A Gram matrix times V, a block of rows at a time: it may be a file mapped into memory."""
     xp = namespace(K)
 
-    def times(V: Array):
+    def times(V: Array) -> Any:
         product = tiles.allocate(V, V.shape)
         for a, b in tiles.row_blocks(K, K.shape[1]):
             product[a:b, :] = xp.astype(stored(rows_of(K, a, b)), V.dtype, copy=False) @ V
@@ -314,10 +318,10 @@ def _rows_times(stored, K):
     return times
 
 
-def _on_threads(shares, kernel):
+def _on_threads(shares: Shares, kernel: Any) -> Callable[[Array], Any]:
     """V -> K V, one thread per share."""
 
-    def times(V: Array):
+    def times(V: Array) -> Any:
         n, m = V.shape
         right = shares.prepared(V)
         apart = _sums_apart(n, m)
@@ -335,7 +339,7 @@ def _on_threads(shares, kernel):
     return times
 
 
-def _stored(values, n, kernel):
+def _stored(values: Callable[[int, int, int, int], Any], n: int, kernel: Any) -> np.ndarray:
     """K in single precision, one half evaluated and mirrored."""
     K = np.empty((n, n), dtype=np.float32)
     height, width = QUICK_TILE

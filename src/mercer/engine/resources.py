@@ -27,7 +27,7 @@ class Resources(TravelsAsNumPy):
     def of(cls, *owners: Any) -> "Resources":
         """Those that the first of some estimators gives; refused where they make no sense."""
 
-        def given(name: str):
+        def given(name: str) -> Any:
             values = (getattr(owner, name, None) for owner in owners)
             return next((value for value in values if value is not None), None)
 

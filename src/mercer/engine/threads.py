@@ -14,6 +14,7 @@ import _thread
 import os
 import threading
 import weakref
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
@@ -26,7 +27,7 @@ SMALL = 1000
 
 
 @cache
-def _controller():
+def _controller() -> ThreadpoolController:
     import numpy.linalg  # noqa: F401  both BLAS libraries must be loaded to be seen
     import scipy.linalg  # noqa: F401
 
@@ -36,20 +37,20 @@ def _controller():
 class _Limit:
     """Whether BLAS is held to one thread, and what it is to have afterwards."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.lock = threading.RLock()
         self.blocks: dict[int, Any] = {}  # weak references to what each block holds, by their ids
         # [(library, threads)] to restore; None while there is no limit.
         self.before: list[tuple[Any, int]] | None = None
 
-    def settle(self):
+    def settle(self) -> None:
         """One thread if any block wants it, else what was before; may be interrupted and redone."""
         # One call and nothing else: Python 3.13 does not count a jump back to the top of a loop as
         # part of the `with` around it, and Ctrl-C there would leave the lock taken.
         with self.lock:
             self._settle()
 
-    def _settle(self):
+    def _settle(self) -> None:
         for key, block in list(self.blocks.items()):
             if block() is None:
                 self.blocks.pop(key, None)
@@ -59,7 +60,7 @@ class _Limit:
             self._release(self.before)
             self.before = None
 
-    def _hold(self):
+    def _hold(self) -> None:
         if self.before is None:
             # Remembered before anything is changed: what is interrupted here can be undone.
             self.before = [(lib, lib.num_threads) for lib in _controller().lib_controllers]
@@ -69,14 +70,14 @@ class _Limit:
             if _blas_threads() != 1:
                 self.before = []
 
-    def _release(self, before):
+    def _release(self, before: list[tuple[Any, int]]) -> None:
         if before:
             release_control()
             for lib, threads in before:
                 lib.set_num_threads(threads)
             release_control()
 
-    def forget(self):
+    def forget(self) -> None:
         """In a forked child: blocks of other threads do not go on there, nor do their locks."""
         self.lock = threading.RLock()
         self.blocks = {}
@@ -116,7 +117,7 @@ def one_blas_thread(if_small: int = 0, small: int = SMALL) -> Any:
         raise
 
 
-def _ended(reference):
+def _ended(reference: Any) -> None:
     """End a block, however it ended: what it held is gone."""
     try:
         _limit.settle()
@@ -125,7 +126,7 @@ def _ended(reference):
         _thread.interrupt_main()  # which Python would swallow here
 
 
-def release_control():
+def release_control() -> None:
     """Let any thread set the number of BLAS threads.
 
     Recent threadpoolctl (3.8) gives this right to the first thread that uses it and ignores all
@@ -137,7 +138,7 @@ def release_control():
             clear(force=True)
 
 
-def _blas_threads():
+def _blas_threads() -> Any:
     return max((lib.num_threads for lib in _controller().lib_controllers), default=1)
 
 
@@ -145,7 +146,7 @@ _here = threading.local()
 
 
 @contextmanager
-def single_threaded():
+def single_threaded() -> Iterator[None]:
     """This thread makes no others: it is one of many that a scheduler runs at once."""
     before, _here.single = getattr(_here, "single", False), True
     try:
@@ -158,12 +159,12 @@ def single_threaded():
 MOST_THREADS = 64
 
 
-def n_threads(n_jobs: int | None = None):
+def n_threads(n_jobs: int | None = None) -> int:
     """Threads for tiles: n_jobs by joblib's rules, or what BLAS would use, which already honours
     OMP_NUM_THREADS, threadpool_limits and the limits that joblib sets inside its workers."""
     if getattr(_here, "single", False):
         return 1
     if n_jobs is not None:
-        return min(joblib.effective_n_jobs(n_jobs), max(MOST_THREADS, joblib.cpu_count()))
+        return int(min(joblib.effective_n_jobs(n_jobs), max(MOST_THREADS, joblib.cpu_count())))
     with _limit.lock:
         return max((threads for _, threads in _limit.before or ()), default=_blas_threads())

@@ -30,7 +30,7 @@ PANEL_SHARE = 1 / 24
 DEVICE_TILE_SHARE = 0.05
 
 
-def evaluate(kernel: Any, X: Array, Y: Array | None = None, *, S: Any = None):
+def evaluate(kernel: Any, X: Array, Y: Array | None = None, *, S: Any = None) -> Any:
     """The kernel matrix k(X, Y), stored; half is evaluated and mirrored where k is symmetric. `S`
     is Y in the form that `kernel.against` takes, where it is known."""
     half = Y is None and S is None and kernel.symmetric
@@ -64,7 +64,7 @@ def evaluate(kernel: Any, X: Array, Y: Array | None = None, *, S: Any = None):
     return K
 
 
-def multiply(kernel: Any, X: Array, S: Array, W: Array):
+def multiply(kernel: Any, X: Array, S: Array, W: Array) -> Any:
     """k(X, S) @ W without ever storing k(X, S)."""
     tile = kernel.against(S)
     blocks, columns_of = _cut(tile, X, S.shape[0])
@@ -83,7 +83,9 @@ def multiply(kernel: Any, X: Array, S: Array, W: Array):
     return product
 
 
-def _cut(tile, X, n_columns):
+def _cut(
+    tile: Any, X: Array, n_columns: int
+) -> tuple[list[tuple[int, int]], Callable[[int, int], list[tuple[int, int]]]]:
     """Blocks of rows, and what cuts so many columns of so many rows: as the tile says, or so that
     tiles fit the cache."""
     if not hasattr(tile, "shape"):
@@ -128,7 +130,7 @@ def row_blocks(X: Array, n_columns: int, most: int = MOST_ROWS) -> list[tuple[in
         rows = max(LEAST_ROWS, min(most, TILE_VALUES // max(1, n_columns)))
     else:
         room = int(DEVICE_TILE_SHARE * free_memory(X))
-        rows = max(1024, room // coordinates_bytes(1, max(n_columns, 1)))
+        rows = max(1024, int(room // coordinates_bytes(1, max(n_columns, 1))))
     return cuts(X.shape[0], rows)
 
 
@@ -154,7 +156,7 @@ def run_tasks(
     *,
     alone: bool = False,
     threads: int | None = None,
-):
+) -> None:
     """work(a, b) for every block, on threads where that is safe and worth it; `alone`: on one."""
     asked = threads is not None or current().n_jobs is not None
     on_host = is_numpy(X) or not hasattr(X, "device")
@@ -164,7 +166,7 @@ def run_tasks(
         threads = current().threads
     waiting = iter(blocks)
 
-    def take_turns():
+    def take_turns() -> None:
         """The next block until none is left; one that fails, in any thread, ends all work."""
         try:
             for a, b in waiting:

@@ -17,6 +17,7 @@ from ..kernels import points as pts
 from ..solve import solve_ridge
 from .families import FIRST_FAMILY
 from .learn_kernel import learn_from
+from .learned import LearnedKernel
 from .observations import Observations, by_value
 from .room import EXACT, rows_within
 from .targets import Targets
@@ -183,7 +184,14 @@ class CrossFit:
             found.append(Candidate(metric, columns, values, losses))
         return found
 
-    def _predicted(self, rows, cells, asked, known, learned):
+    def _predicted(
+        self,
+        rows: Observations,
+        cells: "DuplicateGroups",
+        asked: np.ndarray,
+        known: Observations,
+        learned: LearnedKernel,
+    ) -> np.ndarray:
         """Groups of a fold, each left out, with a kernel learned from the rows without the fold."""
         problem = rows.problem(learned.kernel.bind(known.X), learned.alpha)
         places, which = np.unique(cells.row[asked], return_inverse=True)
@@ -193,7 +201,8 @@ class CrossFit:
         T = cells.T[asked]
         # Copies of a row share its leverage, and have targets of their own.
         own = T - as_numpy(rows.T)[cells.row[asked]]
-        return T - left.residuals[which] - own / left.left[which, None]
+        predicted: np.ndarray = T - left.residuals[which] - own / left.left[which, None]
+        return predicted
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class Evidence:
     @property
     def of_noise(self) -> float:
         """f without any kernel."""
-        return 0.5 * self.T.shape[0] * self.T.shape[1]
+        return float(0.5 * self.T.shape[0] * self.T.shape[1])
 
     def signal(self, found: Covariance, share: float = SIGNAL) -> bool:
         """Whether a covariance says more of the targets than noise would."""
@@ -98,12 +98,12 @@ class Evidence:
         centre = np.r_[first if full else np.full(self.d, -math.log(self.plain)), np.zeros(4)]
         deviation = np.r_[np.full(len(first), 1.0 if full else LENGTHS), np.full(4, SCALES)]
 
-        def read(theta: np.ndarray):
+        def read(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             free, scales = theta[:-4], theta[-4:]
             B = start.B + unit * free.reshape(start.B.shape) if full else np.exp(-free)
             return B, scales
 
-        def loss(theta: np.ndarray):
+        def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
             B, scales = read(theta)
             value, of_B, of_scales = self.of(B, scales)
             off = (theta - centre) / deviation
@@ -182,10 +182,10 @@ def by_evidence(
     """
     d, whole = rows.X.shape[1], effort == "whole"
 
-    def of_first(m: int):
+    def of_first(m: int) -> Evidence:
         return Evidence(kernel, rows.some(np.arange(min(m, rows.n))), plain, linear)
 
-    def begun(weights: Any):
+    def begun(weights: Any) -> Covariance:
         """Half of the variance is noise to begin with."""
         start = Covariance(np.zeros(d) + weights, np.log([0.5, 0.05, 0.05, 0.5]))
         return of_rows.best(start, FIRST_STEPS)
@@ -213,5 +213,5 @@ def by_evidence(
     return [best, of_rows.best(replace(best, B=np.diag(best.B)), STEPS)]
 
 
-def _likelier(a, b):
+def _likelier(a: Covariance, b: Covariance) -> Covariance:
     return b if b.value < a.value else a

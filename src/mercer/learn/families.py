@@ -31,7 +31,7 @@ def first_kernel(kernel: Kernel | str | None) -> Kernel:
 def same_family(a: Kernel, b: Kernel) -> bool:
     """Whether two kernels differ by their lengths alone."""
 
-    def others(kernel):
+    def others(kernel: Kernel) -> dict[str, object]:
         lengths = kernel.length_parameters()
         return {n: v for n, v in kernel.get_params(deep=False).items() if n not in lengths}
 
@@ -46,7 +46,8 @@ def length_of(kernel: Kernel) -> float:
 
 def of_length(family: Kernel, length: float) -> Kernel:
     """The member of a family with this length scale."""
-    return family.rescaled(length / length_of(family))
+    member: Kernel = family.rescaled(length / length_of(family))
+    return member
 
 
 def with_weights(kernel: Kernel) -> Kernel:
@@ -70,4 +71,5 @@ def tunable(kernel: Kernel) -> list[str]:
 def scaled(kernel: Kernel, name: str, factor: float) -> Kernel:
     """A copy with one parameter multiplied by a factor."""
     value = as_numbers(kernel.get_params(deep=True)[name]) * factor
-    return clone(kernel).set_params(**{name: float(value) if value.ndim == 0 else value})
+    copy: Kernel = clone(kernel)
+    return copy.set_params(**{name: float(value) if value.ndim == 0 else value})

@@ -1,6 +1,7 @@
 """learn_kernel: metric, lengths and penalty of a kernel from data (MATH.md section 9)."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -238,23 +239,29 @@ class Trial:
     missed: float = math.inf
 
     @property
-    def close(self):
+    def close(self) -> bool:
         """Whether landmarks were as good as all rows."""
         return self.missed <= MISSED
 
 
-def _blas_threads(size):
+def _blas_threads(size: int) -> Any:
     return one_blas_thread(if_small=size, small=FEW_LANDMARKS)
 
 
-def _best(*trials):
+def _best(*trials: Trial) -> Trial:
     return min(trials, key=lambda trial: trial.error)
 
 
 class _Stage:
     """Some rows, the first of which are landmarks, and ridge regressions on them."""
 
-    def __init__(self, rows, n_landmarks, alphas, isotropic=False):
+    def __init__(
+        self,
+        rows: Observations,
+        n_landmarks: int,
+        alphas: np.ndarray | None,
+        isotropic: bool = False,
+    ) -> None:
         self.rows, self.X, self.alphas = rows, rows.X, alphas
         self.n_landmarks, self.isotropic = n_landmarks, isotropic
         self.rotated_X = self._rotated(self.X)
@@ -265,16 +272,16 @@ class _Stage:
         self.known: dict[tuple[Trial, int], Any] = {}
 
     @property
-    def size(self):
+    def size(self) -> tuple[int, int]:
         return self.rows.n, self.n_landmarks
 
-    def projected(self, B: Any):
+    def projected(self, B: Any) -> Any:
         if self.B is not B:
             self.B, self.Z, self.best = B, applied(self.X, B), (math.inf, None)
             self.rotated_Z = self._rotated(self.Z)
         return self.Z
 
-    def _rotated(self, Z):
+    def _rotated(self, Z: Any) -> Any:
         """Z in as many coordinates as it has rows, where there are more columns than rows.
 
         Distances and inner products, all that an isotropic kernel asks for, stay the same.
@@ -283,7 +290,7 @@ class _Stage:
             return Z
         return namespace(Z).linalg.qr(Z.T).R.T
 
-    def ridge(self, trial: Any):
+    def ridge(self, trial: Trial) -> Any:
         """(solution, a, missed): f = k(z, S) a with the trial's kernel, S the landmarks."""
         if self.best[1] is not None and self.best[1][0] is trial:
             return self.best[1][1]
@@ -291,7 +298,7 @@ class _Stage:
         with _blas_threads(self.n_landmarks):
             return self._ridge(trial)
 
-    def _ridge(self, trial):
+    def _ridge(self, trial: Trial) -> tuple[Any, Any, float]:
         Z, X, m, rows = self.rotated_Z, self.rotated_X, self.n_landmarks, self.rows
         K = tiles.evaluate(trial.kernel, Z, Z[:m, :])
         if trial.linear:
@@ -308,7 +315,7 @@ class _Stage:
         solution: Any = solve_ridge(problem, "primal")
         return solution, solve_triangular(C, solution.coef, transpose=True), missed
 
-    def judged(self, trial: Any):
+    def judged(self, trial: Trial) -> Trial:
         ridge = self.ridge(trial)
         choice = ridge[0].choice
         trial = replace(
@@ -319,22 +326,22 @@ class _Stage:
         return trial
 
     @property
-    def few(self):
+    def few(self) -> bool:
         """Whether a further stage has more landmarks, if these are too few."""
         return self.n_landmarks <= STAGES[0][1]
 
-    def smaller(self):
+    def smaller(self) -> "_Stage":
         """The first of the rows and landmarks, where there are many more than lengths need."""
         rows, landmarks = FIRST_STAGE if self.few else STAGES[1]
         enough = self.rows.n >= 2 * rows if self.few else self.rows.n > rows
         enough = enough and self.n_landmarks >= 2 * landmarks
         return self.first(rows, landmarks) if enough else self
 
-    def first(self, rows: int, landmarks: int):
+    def first(self, rows: int, landmarks: int) -> "_Stage":
         some = self.rows.some(np.arange(rows))
         return _Stage(some, min(landmarks, self.n_landmarks), self.alphas, self.isotropic)
 
-    def beats(self, new: Any, old: Any):
+    def beats(self, new: Trial, old: Trial) -> bool:
         """Whether a trial is better by exact errors where landmarks are few, on more and more rows.
 
         Both have the same metric. Landmarks tune lengths well, and favour smooth families: a family
@@ -349,7 +356,7 @@ class _Stage:
                 return False
         return float(losses.mean()) < (1 - GAIN) * float(others.mean())
 
-    def exact_losses(self, trial: Any, n: int):
+    def exact_losses(self, trial: Trial, n: int) -> Any:
         """Squared leave-one-out errors of some of the first n rows, without landmarks."""
         if (trial, n) not in self.known:
             some = np.arange(rows_within(n, EXACT))
@@ -364,7 +371,7 @@ class _Stage:
                 self.known[trial, n] = choose_on_rows(problem).losses
         return self.known[trial, n]
 
-    def gains(self, trial: Any, before: Any, size: Any):
+    def gains(self, trial: Trial, before: Trial, size: tuple[int, int]) -> bool:
         """Whether a trial has a smaller error here than with fewer rows and landmarks.
 
         Errors of other rows differ by chance: where they are smaller, the rows that a stage of that
@@ -376,7 +383,7 @@ class _Stage:
         old, new = small.losses(small.judged(before)), self.losses(trial)[: size[0]]
         return float(new.mean()) <= (1 - STAGE_GAIN) * float(old.mean())
 
-    def losses(self, trial: Any):
+    def losses(self, trial: Trial) -> Any:
         """Squared leave-one-out errors of the rows, with few landmarks."""
         rows = self.rows
         found = self.ridge(trial)[0].left_out(share=rows.share)
@@ -384,7 +391,7 @@ class _Stage:
         losses = weights * (found.residuals**2).sum(axis=1)
         return losses if rows.spread is None else losses + as_numpy(rows.spread) / found.left**2
 
-    def gradients(self, trial: Any, diagonal: bool = False):
+    def gradients(self, trial: Trial, diagonal: bool = False) -> Any:
         """G in the coordinates of X: of the part of the function that depends on z = x B.
 
         With `diagonal`, for a diagonal B, its diagonal.
@@ -394,7 +401,7 @@ class _Stage:
         G = average_outer_product(trial.kernel, Z, S, a, weights, diagonal=diagonal)
         return congruent(trial.B, G)
 
-    def slopes(self, trial: Any):
+    def slopes(self, trial: Trial) -> Any:
         """Mean squared slope of the function along each column of X, its linear part included."""
         a, Z, S = self._function(trial)
         xp = namespace(Z)
@@ -405,7 +412,7 @@ class _Stage:
             total = total + xp.sum(xp.reshape(g * g, (-1, g.shape[2])), axis=0)
         return total / Z.shape[0]
 
-    def _function(self, trial):
+    def _function(self, trial: Trial) -> tuple[Any, Any, Any]:
         """(a, Z, S): f = k(z, S) a, and some rows."""
         a, Z = self.ridge(trial)[1], self.projected(trial.B)
         return a, Z[: min(GRADIENT_ROWS, Z.shape[0]), :], Z[: self.n_landmarks, :]
@@ -414,7 +421,17 @@ class _Stage:
 class _Search:
     """The rounds, stage by stage."""
 
-    def __init__(self, observations, targets, metric, alphas, n_rounds, rng, effort, bar):
+    def __init__(
+        self,
+        observations: Observations,
+        targets: Targets,
+        metric: str | None,
+        alphas: ArrayLike | None,
+        n_rounds: int,
+        rng: np.random.Generator,
+        effort: str,
+        bar: Any,
+    ) -> None:
         X = observations.X
         self.targets, self.metric, self.n_rounds = targets, metric, n_rounds
         self.rng, self.effort, self.bar = rng, effort, bar
@@ -428,7 +445,7 @@ class _Search:
         ones = on_device_of(np.ones(X.shape[1]), self.X)
         self.plain = with_unit_median(ones, self.X, rng)
 
-    def run(self, kernel, max_landmarks):
+    def run(self, kernel: Kernel, max_landmarks: int) -> list[LearnedKernel]:
         # Rules such as gamma="scale" become numbers once; lengths are tuned from there.
         kernel = kernel.bind_points(applied(self.X, self.plain), None)
         if self.targets.constant:
@@ -471,7 +488,9 @@ class _Search:
         self._record(best, stage.size)
         return [*map(self._learned, simpler), self._learned(best, stage)]
 
-    def _first(self, stage, trial, chosen):
+    def _first(
+        self, stage: _Stage, trial: Trial, chosen: np.ndarray
+    ) -> tuple[Trial, list[Trial], Trial | None]:
         """(the best metric, simpler kernels of a quick search, where evidence began the best)."""
         learns, evident = self._learns(trial.kernel), None
         # Where rounds follow that tune the lengths of the plain kernel again, few rows will do.
@@ -490,7 +509,7 @@ class _Search:
         self._record(best, stage.size)
         return best, simpler, evident
 
-    def _evident(self, stage, kernel, chosen):
+    def _evident(self, stage: _Stage, kernel: Kernel, chosen: np.ndarray) -> list[Trial]:
         """Metrics with the most evidence, by rows that the stage does not have where there are."""
         others = np.setdiff1d(np.arange(self.rows.n), chosen)
         order = np.r_[self.rng.permutation(others), self.rng.permutation(chosen)]
@@ -525,7 +544,7 @@ class _Search:
             starts.append(stage.judged(Trial(own, B, linear)))
         return starts
 
-    def _stages(self, max_landmarks):
+    def _stages(self, max_landmarks: int) -> list[tuple[int, int]]:
         n = self.rows.n
         found = [(0, 0)]
         for rows, landmarks in ((n, n),) if n <= ONE_STAGE else STAGES:
@@ -537,10 +556,12 @@ class _Search:
                 found.append((rows, landmarks))
         return found[1:]
 
-    def _learns(self, kernel):
+    def _learns(self, kernel: Kernel) -> bool:
         return self.metric is not None and kernel.has_slope
 
-    def _tuned(self, stage, trial, step=NEAR, small=None):
+    def _tuned(
+        self, stage: _Stage, trial: Trial, step: float = NEAR, small: _Stage | None = None
+    ) -> Trial:
         """Every length, and every weight of a summand, by a bracketed search.
 
         Fewer rows than those of the stage may tune: the stage then judges what they find.
@@ -548,10 +569,10 @@ class _Search:
         small = stage if small is None else small
         found = trial if small is stage and trial.error < math.inf else small.judged(trial)
 
-        def along(found, step, change):
+        def along(found: Trial, step: float, change: Callable[..., Trial]) -> Trial:
             seen = {0.0: found}
 
-            def error(x):
+            def error(x: float) -> float:
                 if x not in seen:
                     seen[x] = small.judged(change(math.exp(x)))
                 return seen[x].error
@@ -571,7 +592,7 @@ class _Search:
             found = along(now, 2 * step, lambda c: replace(now, linear=c * now.linear))
         return found if small is stage else _best(trial, stage.judged(found))
 
-    def _rounds(self, stage, best):
+    def _rounds(self, stage: _Stage, best: Trial) -> Trial:
         """The metric from gradients, again and again, while that gains; the best round is kept.
 
         Lengths are tuned again where the metric alone does not gain.
@@ -591,7 +612,7 @@ class _Search:
                 break
         return best
 
-    def _of_best_family(self, stage, best):
+    def _of_best_family(self, stage: _Stage, best: Trial) -> Trial:
         """The best family, each with lengths of its own: smoother ones, then rougher ones.
 
         A further step is taken while the last one gained. Few rows and landmarks tune the lengths.
@@ -613,7 +634,7 @@ class _Search:
                 return found
         return best
 
-    def _with_linear(self, stage, best):
+    def _with_linear(self, stage: _Stage, best: Trial) -> Trial:
         if best.linear:
             return best
         d = max(1, stage.X.shape[1])
@@ -622,19 +643,19 @@ class _Search:
             return best
         return self._tuned(stage, first, math.log(2), stage.smaller())
 
-    def _record(self, trial, size):
+    def _record(self, trial: Trial, size: tuple[int, int]) -> None:
         error = math.sqrt(trial.error / self.targets.variance)
         self.history.append(Round(error, trial.alpha, repr(trial.kernel), trial.linear, *size))
         self.bar.set_postfix(leave_one_out=f"{error:.4g}")
         self.bar.update()
 
-    def _learned(self, best, stage=None):
+    def _learned(self, best: Trial, stage: _Stage | None = None) -> LearnedKernel:
         B, square = as_numpy(best.B), len(self.scales) <= MOST_SQUARE
 
-        def projection(A):
+        def projection(A: np.ndarray) -> np.ndarray:
             return np.diag(A) if A.ndim == 1 and square else A
 
-        kernel = Projected(best.kernel, projection((self.scales * B.T).T))
+        kernel: Kernel = Projected(best.kernel, projection((self.scales * B.T).T))
         if best.linear:
             kernel = kernel + best.linear * Projected(Linear(), projection(self.scales))
         error = math.sqrt(best.error / self.targets.variance)

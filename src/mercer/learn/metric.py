@@ -80,7 +80,7 @@ def most_correlated(rows: Observations, size: int) -> np.ndarray:
     xp = namespace(rows.X)
     w = xp.ones_like(rows.T[:, 0]) if rows.weights is None else rows.weights
 
-    def centred(A):
+    def centred(A: Any) -> Any:
         return A - (w @ A) / xp.sum(w)
 
     T, X = centred(rows.T), centred(rows.X)

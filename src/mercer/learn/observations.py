@@ -76,7 +76,7 @@ class Observations:
         first = T[order[new]]
         beyond = T - first[group]
 
-        def sums(values):
+        def sums(values: np.ndarray) -> np.ndarray:
             return np.column_stack([np.bincount(group, w * column) for column in values.T])
 
         shift = sums(beyond) / total[:, None]

@@ -51,6 +51,6 @@ def block_values(most: int) -> int:
     return min(most, _room() // 24)
 
 
-def _room():
+def _room() -> int:
     """Numbers that fit; no end of them where nobody has set a limit."""
     return (1 << 60) if current().memory_limit is None else current().limit() // 8

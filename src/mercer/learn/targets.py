@@ -53,7 +53,7 @@ class Targets:
         return (cls._of_classes if task == "classification" else cls._of_values)(y, weights)
 
     @classmethod
-    def _of_classes(cls, y, weights):
+    def _of_classes(cls, y: np.ndarray, weights: np.ndarray | None) -> "Targets":
         if y.ndim != 1:
             raise ValueError(f"classes come as one column, got y of shape {y.shape}.")
         check_classes(y)
@@ -79,7 +79,7 @@ class Targets:
         return cls(columns, np.zeros(t), np.ones(t), classes, weights)
 
     @classmethod
-    def _of_values(cls, y, weights):
+    def _of_values(cls, y: np.ndarray, weights: np.ndarray | None) -> "Targets":
         try:
             T = np.asarray(y, dtype=float)
         except (TypeError, ValueError):

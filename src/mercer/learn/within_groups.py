@@ -42,12 +42,14 @@ def unexplained_within(X: np.ndarray, T: np.ndarray, group: np.ndarray, seed: in
         if best is None or error < best[0]:
             best = (error, kernel, solve_triangular(C, ridge.prediction.coef, transpose=True))
     assert best is not None
-    return T - tiles.multiply(best[1], X, S, best[2])
+    unexplained: np.ndarray = T - tiles.multiply(best[1], X, S, best[2])
+    return unexplained
 
 
-def _centred(values, group):
+def _centred(values: np.ndarray, group: np.ndarray) -> np.ndarray:
     """Values less the mean of their group."""
     counts = np.bincount(group)[:, None]
     sums = np.zeros((len(counts), values.shape[1]))
     np.add.at(sums, group, values)
-    return values - (sums / counts)[group]
+    centred: np.ndarray = values - (sums / counts)[group]
+    return centred

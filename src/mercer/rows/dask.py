@@ -6,6 +6,9 @@ it travels once to each worker, and again if one is lost. Blocks stay where they
 are added where they are made.
 """
 
+# Most of what Dask gives its users has no types.
+# mypy: untyped-calls-exclude="dask,distributed"
+
 import sys
 import threading
 import weakref
@@ -20,30 +23,30 @@ from uuid import uuid4
 
 import numpy as np
 
-from ..engine import Array, one_blas_thread, single_threaded
+from ..engine import one_blas_thread, single_threaded
 from ..kernels import Kernel
 from .dask_compat import empty_frame, graph_nodes, made_up_frame
 
 # Sums that are added in one task.
 FAN_IN = 8
 # Clients whose workers were asked.
-_ASKED: weakref.WeakSet = weakref.WeakSet()
+_ASKED: weakref.WeakSet[Any] = weakref.WeakSet()
 # Lengths of collections that Dask does not know, while these live: id -> (collection, lengths).
-_COUNTED: dict = {}
+_COUNTED: dict[int, tuple[Any, np.ndarray]] = {}
 
 
-def is_dask(X: Array):
+def is_dask(X: Any) -> bool:
     """True for Dask collections, without importing Dask to find out."""
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(
         X, "__dask_graph__"
     )
 
 
-def is_dask_frame(X: Array):
+def is_dask_frame(X: Any) -> bool:
     return is_dask(X) and hasattr(X, "npartitions") and hasattr(X, "map_partitions")
 
 
-def check_unchanged(seen: int, expected: int):
+def check_unchanged(seen: int, expected: int) -> None:
     """Refuse a collection whose rows are others each time it is computed."""
     if seen != expected:
         raise RuntimeError(
@@ -55,7 +58,7 @@ def check_unchanged(seen: int, expected: int):
 class Partitions:
     """The blocks of rows of a Dask array or DataFrame, as delayed objects."""
 
-    def __init__(self, X):
+    def __init__(self, X: Any) -> None:
         self.frame = is_dask_frame(X) and hasattr(X, "columns") and X.ndim == 2
         if not self.frame and not (hasattr(X, "chunks") and X.ndim == 2):
             raise TypeError(
@@ -70,7 +73,7 @@ class Partitions:
         _require_on_workers(self.client)
 
     @cached_property
-    def lengths(self):
+    def lengths(self) -> np.ndarray:
         """Rows in each partition; where Dask does not know, one fit that looks several times at a
         collection counts them once."""
         import dask
@@ -82,20 +85,20 @@ class Partitions:
         if found is not None and found[0]() is self.given:
             return found[1]
         count = dask.delayed(_count, pure=False)
-        lengths = np.array(dask.compute(*map(count, self.blocks)), dtype=int)
+        lengths = np.asarray(dask.compute(*map(count, self.blocks)), dtype=int)
         with suppress(TypeError):  # some collections cannot be referred to weakly
             _COUNTED[key] = weakref.ref(self.given, lambda _: _COUNTED.pop(key, None)), lengths
         return lengths
 
     @property
-    def n(self):
+    def n(self) -> int:
         """Rows of all partitions; none at all are refused."""
         n = int(self.lengths.sum())
         if n == 0:
             raise ValueError("Found array with 0 sample(s): all partitions of X are empty.")
         return n
 
-    def _aligned(self, values, name):
+    def _aligned(self, values: Any, name: str) -> Any:
         """y or weights in the same blocks of rows: a collection, or a list of delayed objects."""
         if not is_dask(values):
             values, n = np.asarray(values), int(self.lengths.sum())
@@ -119,7 +122,7 @@ class Partitions:
             f"be cut at the same rows. Take {name} from the collection that X is from."
         )
 
-    def aligned_columns(self, columns: Iterable[tuple[Any, str]]):
+    def aligned_columns(self, columns: Iterable[tuple[Any, str]]) -> list[Any]:
         """(block of X, block of each (values, name)), as delayed objects.
 
         Collections of one kind are read by the same task, so that no worker waits for the y of
@@ -131,20 +134,22 @@ class Partitions:
         blocks = [delayed_blocks(v) if is_dask(v) else v for v in values]
         return [self.delayed(_pack, *row) for row in zip(self.blocks, *blocks, strict=True)]
 
-    def each(self, function: Callable[..., Any], shared: Any, *columns, blocks: Any = None):
+    def each(
+        self, function: Callable[..., Any], shared: Any, *columns: Any, blocks: Any = None
+    ) -> list[Any]:
         """[function(shared, block, *one of each column)] as delayed objects."""
         # Strict: a reader of files may cut the same files otherwise for other columns.
         rows = zip(self.blocks if blocks is None else blocks, *columns, strict=True)
         return [self.delayed(function, shared, *row) for row in rows]
 
     @staticmethod
-    def delayed(function: Callable[..., Any], *args):
+    def delayed(function: Callable[..., Any], *args: Any) -> Any:
         """One task on things that tasks made."""
         from dask import delayed
 
         return delayed(function, pure=False, traverse=False)(*args)
 
-    def share(self, thing: Any):
+    def share(self, thing: Any) -> Any:
         """As the function, and with a copy on every worker: rows are worked on where they are."""
         node = share(thing, self.client)
         if self.client is not None:
@@ -155,7 +160,7 @@ class Partitions:
                 self.client.replicate(futures_of(node))
         return node
 
-    def collect(self, tasks: Any):
+    def collect(self, tasks: list[Any]) -> list[Any]:
         """The results of all tasks, here: for small ones."""
         import dask
 
@@ -164,13 +169,13 @@ class Partitions:
         tasks = fuse_reads(tasks)
         return [opened(r) for r in dask.compute(*tasks, optimize_graph=False)]
 
-    def keep(self, tasks: Any):
+    def keep(self, tasks: list[Any]) -> list[Any]:
         """The same tasks with their results held where they were made (and made again if lost)."""
         import dask
 
         return list(dask.persist(*fuse_reads(tasks), optimize_graph=False))
 
-    def total(self, tasks: Any):
+    def total(self, tasks: list[Any]) -> Any:
         """The sum of all results (None counts as nothing): only sums travel."""
         import dask
 
@@ -187,30 +192,30 @@ class Partitions:
 # --- blocks ---------------------------------------------------------------------------------------
 
 
-def example_row(X: Array):
+def example_row(X: Any) -> Any:
     """One made-up row of the right type: shapes and names are learned from it."""
     if is_dask_frame(X):
         return made_up_frame(X).iloc[:1]
     return np.ones((1, X.shape[1]), dtype=X.dtype)
 
 
-def _whole_rows(X):
+def _whole_rows(X: Any) -> Any:
     """All columns in one chunk."""
     if np.isnan(X.shape[1]):
         raise ValueError("X has an unknown number of columns: call X.compute_chunk_sizes() first.")
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
 
 
-def delayed_blocks(X: Any):
+def delayed_blocks(X: Any) -> list[Any]:
     blocks = X.to_delayed()
     return list(blocks.ravel()) if hasattr(blocks, "ravel") else list(blocks)
 
 
-def _pack(block, *values):
+def _pack(block: Any, *values: Any) -> "Sized":
     return Sized((block, *map(opened, values)))
 
 
-def _read_together(X, values):
+def _read_together(X: Any, values: list[Any]) -> list[Any]:
     if not hasattr(X, "chunks"):
         meta = empty_frame(X).iloc[:, :1]  # never looked at: packed blocks are taken out one by one
         made = X.map_partitions(
@@ -225,14 +230,14 @@ def _read_together(X, values):
     return delayed_blocks(da.blockwise(_pack, "iz", X, "iz", *pairs, **options))
 
 
-def _count(block):
+def _count(block: Any) -> Any:
     return block.shape[0]
 
 
 # --- tasks ----------------------------------------------------------------------------------------
 
 
-def client_of(*collections):
+def client_of(*collections: Any) -> Any:
     """The distributed client that would compute the collections; None for local schedulers."""
     if "distributed" not in sys.modules:
         return None
@@ -243,7 +248,7 @@ def client_of(*collections):
     return owner if isinstance(owner, Client) else None
 
 
-def _require_on_workers(client: Any):
+def _require_on_workers(client: Any) -> None:
     """Refuse workers that cannot import this library: their tasks would never end.
 
     Each client is asked once. (`find_spec` is Python's own, so every worker can run it.)
@@ -262,7 +267,7 @@ def _require_on_workers(client: Any):
         _ASKED.add(client)
 
 
-def share(thing: Any, client: Any = None):
+def share(thing: Any, client: Any = None) -> Any:
     """A node of the graph that holds a thing. On a cluster it is sent now, once for all tasks.
 
     Not client.scatter: what was scattered is gone with the worker that held it, while a task is
@@ -277,11 +282,11 @@ def share(thing: Any, client: Any = None):
         return client.persist(node, optimize_graph=False)
 
 
-def task(function: Callable[..., Any]):
+def task(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that runs as a task: one thread each, since Dask runs several at once."""
 
     @wraps(function)
-    def wrapped(*args, **kwargs):
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
         given, named = map(opened, args), {k: opened(v) for k, v in kwargs.items()}
         if _alone():
             return _sized(function(*given, **named))
@@ -294,24 +299,24 @@ def task(function: Callable[..., Any]):
 class Sized:
     """A thing that tells Dask its size, by which tasks are placed and memory is watched."""
 
-    def __init__(self, thing):
+    def __init__(self, thing: Any) -> None:
         self.thing = thing
         self.size = bytes_of(thing)
 
-    def __sizeof__(self):
+    def __sizeof__(self) -> int:
         return self.size
 
 
-def _sized(thing: Any):
+def _sized(thing: Any) -> Any:
     """Arrays and frames tell their size already."""
     return thing if thing is None or hasattr(thing, "shape") else Sized(thing)
 
 
-def opened(thing: Any):
+def opened(thing: Any) -> Any:
     return thing.thing if isinstance(thing, Sized) else thing
 
 
-def bytes_of(thing: Any):
+def bytes_of(thing: Any) -> int:
     """Bytes of all arrays in a thing."""
     size = getattr(thing, "nbytes", None)
     if isinstance(size, Integral):  # that of a class, or of a lazy array, is no number
@@ -326,15 +331,15 @@ def bytes_of(thing: Any):
     return 64 + (bytes_of(vars(thing)) if hasattr(thing, "__dict__") else 0)
 
 
-def _alone():
+def _alone() -> bool:
     """Whether this task has its process for itself: n_jobs and BLAS are then what the user set."""
     worker = current_worker()
     if worker is not None:
-        return worker.state.nthreads == 1
+        return bool(worker.state.nthreads == 1)
     return threading.current_thread() is threading.main_thread()
 
 
-def current_worker():
+def current_worker() -> Any:
     if "distributed" not in sys.modules:
         return None
     from distributed import get_worker
@@ -348,7 +353,7 @@ def current_worker():
 # --- graphs ---------------------------------------------------------------------------------------
 
 
-def fuse_reads(tasks: Any):
+def fuse_reads(tasks: list[Any]) -> list[Any]:
     """Each task and what only it needs, the reading of its block above all, as one task.
 
     Dask would make a block on one worker and use it on another that is idle: rows would travel.
@@ -361,7 +366,7 @@ def fuse_reads(tasks: Any):
     from dask.delayed import Delayed
     from dask.highlevelgraph import HighLevelGraph
 
-    layers: dict = {}
+    layers: dict[Any, Any] = {}
     for one in tasks:
         layers |= one.__dask_graph__().layers
     graph = {key: node for layer in layers.values() for key, node in layer.items()}
@@ -373,7 +378,7 @@ def fuse_reads(tasks: Any):
         for key, node in graph.items()
     }
     users, outputs = reverse_dict(needs), {one.key for one in tasks}
-    owner: dict = {}  # of each node that is needed: the task that it becomes a part of
+    owner: dict[Any, Any] = {}  # of each node that is needed: the task that it becomes a part of
     groups = defaultdict(list)
     for key in reversed(toposort(graph, dependencies=needs)):  # users first
         owners = {owner[user] for user in users[key] if user in owner}
@@ -389,7 +394,7 @@ def fuse_reads(tasks: Any):
     return [Delayed(one.key, whole, layer=name) for one in tasks]
 
 
-def _is_future(thing: Any):
+def _is_future(thing: Any) -> bool:
     if "distributed" not in sys.modules:
         return False
     from distributed import Future
@@ -397,7 +402,7 @@ def _is_future(thing: Any):
     return isinstance(thing, Future)
 
 
-def _total_on_cluster(client: Any, tasks: Any):
+def _total_on_cluster(client: Any, tasks: list[Any]) -> Any:
     """Results are added up where they are: each worker sends one sum, however many partitions."""
     from distributed import as_completed
 
@@ -417,13 +422,13 @@ def _total_on_cluster(client: Any, tasks: Any):
     return opened(sums[0].result())
 
 
-def _added(client, futures, worker=None):
+def _added(client: Any, futures: list[Any], worker: Any = None) -> Any:
     # A preference: the sum is made elsewhere when this worker is lost.
     where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
     return client.submit(_add_up, futures, pure=False, **where)
 
 
-def _add_up(parts: Iterable[Any]):
+def _add_up(parts: Iterable[Any]) -> Any:
     total = None
     for part in map(opened, parts):
         if part is not None:

@@ -24,12 +24,12 @@ def in_pieces(X: Any) -> bool:
     return is_dask(X) or is_stream(X)
 
 
-def gather_few(X: Any):
+def gather_few(X: Any) -> Any:
     """A stream or Dask collection of at most SAMPLE rows as one array or frame; else X itself."""
     return _gathered(X, SAMPLE, None) if in_pieces(X) else X
 
 
-def load_all(X: Any, limit: float, reason: str):
+def load_all(X: Any, limit: float, reason: str) -> Any:
     """All rows of a stream or a Dask collection, refused where they take more than `limit` bytes.
 
     `reason` says which options ask for it.
@@ -59,7 +59,7 @@ def held_column(values: Any, X: Any, name: str = "y") -> Any:
     return values
 
 
-def _gathered(X, most, limit):
+def _gathered(X: Any, most: float, limit: float | None) -> Any:
     if is_dask(X):
         parts = Partitions(X)
         needed = coordinates_bytes(parts.n, max(1, parts.X.shape[1]))
@@ -107,7 +107,7 @@ def drawn_rows(X: Any, size: int, seed: int) -> tuple[Any, int | None]:
     return rows_at(found.points, np.argsort(found.positions)), found.n
 
 
-def _drawn(shared, block, number):
+def _drawn(shared: tuple[int, int], block: Any, number: int) -> SampledRows:
     """The sample of one block; positions tell the order, though sums are added in any order."""
     (size, seed), n = shared, n_rows(block)
     numbers = np.random.default_rng((seed, number)).random(n)

@@ -141,37 +141,37 @@ class HeldRows(LocalRows):
     """Points in memory, in their order."""
 
     points: Any
-    names: list | None = None
+    names: list[Any] | None = None
 
     @property
     def n(self) -> int:
         return int(self.points.shape[0])
 
-    def blocks(self, rows: int):
+    def blocks(self, rows: int) -> Iterator[Any]:
         return (rows_at(self.points, slice(a, b)) for a, b in tiles.cuts(self.n, rows))
 
-    def take(self, positions: np.ndarray):
+    def take(self, positions: np.ndarray) -> Any:
         return rows_at(self.points, positions)
 
-    def checked(self, check: Any):
+    def checked(self, check: Any) -> "HeldRows":
         """No block is read again."""
         return self
 
-    def sample(self, size: int, rng: np.random.Generator):
+    def sample(self, size: int, rng: np.random.Generator) -> SampledRows:
         every, numbers = np.arange(self.n), rng.random(self.n)
         return SampledRows.best([SampledRows(self.points, every, self.n, numbers, size)])
 
-    def parts(self, columns: Any = ()):
+    def parts(self, columns: Any = ()) -> Iterator[tuple[int, Any, list[Any]]]:
         arrays = self.held_columns(columns)
         for a, b in tiles.cuts(self.n, CHUNK_ROWS):
             blocks = [None if array is None else array[a:b] for array in arrays]
             yield a, rows_of(self.points, a, b), blocks
 
-    def filter(self, keep: Any):
+    def filter(self, keep: Any) -> Any:
         every = np.arange(self.n)
         return KeptHere(self.points, every, every).filter(keep)
 
-    def held_columns(self, columns: Any):
+    def held_columns(self, columns: Any) -> list[Any]:
         """Columns as whole arrays, which must have one value for each row."""
         arrays = [None if c.values is None else c.make(as_host(c.values)) for c in columns]
         for column, array in zip(columns, arrays):
@@ -192,15 +192,15 @@ class KeptHere:
     stream: Any = None
 
     @property
-    def count(self):
+    def count(self) -> int:
         return len(self.rows) + self.more
 
-    def draw(self, size: int, rng: np.random.Generator):
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
         """At most `size` of the rows, drawn evenly, and their positions among all rows."""
         chosen = draw_positions(len(self.rows), size, rng)
         return pts.take(self.points, self.rows[chosen]), self.positions[chosen]
 
-    def filter(self, keep: Any):
+    def filter(self, keep: Any) -> Any:
         """Those that are kept again."""
         if self.more:
             return self.stream.filter(keep)
@@ -244,7 +244,7 @@ def rows_at(rows: Any, where: Any) -> Any:
     return pts.take(rows, where)
 
 
-def stacked(first: Any, *others):
+def stacked(first: Any, *others: Any) -> Any:
     """Several sets of points, or of rows as they were given, one below the other; those of frames
     are numbered anew."""
     parts = [first, *others]
@@ -271,7 +271,7 @@ def stacked(first: Any, *others):
     return namespace(*parts).concat(parts, axis=0)
 
 
-def joined_blocks(chunks: list[Any]):
+def joined_blocks(chunks: list[Any]) -> Any:
     """Chunks of rows, stacked; None where there are none. All must have the same columns."""
     if not chunks:
         return None
@@ -291,7 +291,7 @@ def joined_blocks(chunks: list[Any]):
     return stacked(*[_like_first(chunk, chunks[0]) for chunk in chunks])
 
 
-def _like_first(chunk, first):
+def _like_first(chunk: Any, first: Any) -> Any:
     """Lists, arrays and frames may follow each other; others are refused as more rows would be."""
     if hasattr(first, "columns") and hasattr(chunk, "columns"):
         if list(chunk.columns) != list(first.columns):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ..engine import Array, MemoryLimitError, coordinates_bytes, namespace, readable, tiles
+from ..engine import MemoryLimitError, coordinates_bytes, namespace, readable, tiles
 from ..kernels import points as pts
 from .dask import (
     Partitions,
@@ -34,7 +34,7 @@ def lazily(method: _Method) -> _Method:
     """A method that answers a Dask collection with a lazy one, and anything else as it is."""
 
     @wraps(method)
-    def wrapped(self, X: Array, *args, **kwargs):
+    def wrapped(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         X = pts.collected(X)
         if not is_dask(X):
             return method(self, X, *args, **kwargs)
@@ -51,7 +51,7 @@ def in_turn(method: _Method) -> _Method:
     whole_or_lazy = lazily(method)
 
     @wraps(method)
-    def wrapped(self, X: Array, *args, **kwargs):
+    def wrapped(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         X = pts.collected(X)
         if not is_stream(X):
             return whole_or_lazy(self, X, *args, **kwargs)
@@ -65,7 +65,9 @@ def in_turn(method: _Method) -> _Method:
     return cast(_Method, wrapped)
 
 
-def _on_partitions(estimator, name, X, args, kwargs):
+def _on_partitions(
+    estimator: Any, name: str, X: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """estimator.name(X, ...) partition by partition, when it is asked for.
 
     Rows are cut as in X (finer where a block of results would be large), columns are known.
@@ -91,7 +93,7 @@ def _on_partitions(estimator, name, X, args, kwargs):
     return tuple(made) if several else made[0]
 
 
-def _mapped(X, shared, answer, names, part):
+def _mapped(X: Any, shared: Any, answer: np.ndarray, names: Any, part: int) -> Any:
     """The lazy collection; `part` says which of several answers it holds."""
     if is_dask_frame(X):
         # One row tells the types: pandas sees words among objects, but not among none.
@@ -105,7 +107,7 @@ def _mapped(X, shared, answer, names, part):
 
 
 @task
-def _apply(block, *, shared, part, empty):
+def _apply(block: Any, *, shared: Any, part: int, empty: Any) -> Any:
     """One block: in panels, so that coordinates of all its rows are never held for one number."""
     model, name, args, kwargs = shared
     if block.shape[0] == 0:
@@ -123,7 +125,7 @@ def _apply(block, *, shared, part, empty):
     return _as_frame(values, names, block.index)
 
 
-def _check_room(needed):
+def _check_room(needed: float) -> None:
     """A clear error instead of a worker that is killed again and again."""
     worker = current_worker()
     limit = getattr(getattr(worker, "memory_manager", None), "memory_limit", None)
@@ -134,7 +136,7 @@ def _check_room(needed):
         )
 
 
-def _names(estimator, name, answer):
+def _names(estimator: Any, name: str, answer: np.ndarray) -> str | list[str]:
     if answer.ndim == 1:
         return name
     if name == "transform" and hasattr(estimator, "get_feature_names_out"):
@@ -145,7 +147,7 @@ def _names(estimator, name, answer):
     return [f"{name}{i}" for i in range(answer.shape[1])]
 
 
-def _as_frame(values, names, index):
+def _as_frame(values: np.ndarray, names: Any, index: Any) -> Any:
     import pandas as pd
 
     if values.ndim == 1:
@@ -153,7 +155,7 @@ def _as_frame(values, names, index):
     return pd.DataFrame(values, index=index, columns=names)
 
 
-def _split_rows(X, row_bytes):
+def _split_rows(X: Any, row_bytes: int) -> Any:
     """X in smaller blocks of rows where a block of results would exceed Dask's own chunk size."""
     import dask
     from dask.utils import parse_bytes

@@ -30,7 +30,7 @@ class Spread:
     squares: Any = None  # of t, one sum per column
 
     @property
-    def spread(self):
+    def spread(self) -> "Spread":
         return self
 
     @classmethod
@@ -42,7 +42,7 @@ class Spread:
         rho2: Array | None = None,
         *,
         centred: bool = True,
-    ):
+    ) -> "Spread":
         xp, mean, rows, target = namespace(Phi), None, Phi, None
         n = Phi.shape[0] if weights is None else float(xp.sum(weights))
         if centred:
@@ -66,11 +66,13 @@ class Spread:
         )
 
     @classmethod
-    def uncentred(cls, Phi: Array, T: Array | None = None, weights: Array | None = None):
+    def uncentred(
+        cls, Phi: Array, T: Array | None = None, weights: Array | None = None
+    ) -> "Spread":
         """Sums about zero: n, Phi'W Phi and Phi'W T."""
         return cls.of(Phi, T, weights, centred=False)
 
-    def __add__(self, other):
+    def __add__(self, other: "Spread") -> "Spread":
         n, mean, scatter = self.n + other.n, None, self.scatter + other.scatter
         a, b = self.cross, other.cross
         if self.mean is not None:
@@ -89,24 +91,24 @@ class Spread:
             None if self.squares is None else self.squares + other.squares,
         )
 
-    def cross_about(self, point: Any):
+    def cross_about(self, point: Any) -> Any:
         """sum (phi - point) t'."""
         if self.cross is None:
             return None
         return self.cross + (self.mean - point)[:, None] * self.target[None, :]
 
-    def rotated(self, V: Array):
+    def rotated(self, V: Array | None) -> "Spread":
         """The same of Phi V."""
         if V is None:
             return self
         cross = None if self.cross is None else V.T @ self.cross
         return replace(self, mean=self.mean @ V, scatter=V.T @ self.scatter @ V, cross=cross)
 
-    def moved(self, origin: Array | None):
+    def moved(self, origin: Array | None) -> "Spread":
         """The same of Phi - origin."""
         return self if origin is None else replace(self, mean=self.mean - origin)
 
-    def about_zero(self):
+    def about_zero(self) -> "Spread":
         """The same sums about zero."""
         if self.mean is None:
             return self
@@ -115,7 +117,7 @@ class Spread:
         return replace(self, mean=None, scatter=self.scatter + outer, cross=cross)
 
 
-def _squares(T):
+def _squares(T: Array) -> Any:
     with np.errstate(over="ignore"):  # of a bound, which may be infinite
         return namespace(T).sum(T * T, axis=0)
 
@@ -128,16 +130,16 @@ class ByClass:
     spread: Spread
 
     @classmethod
-    def of(cls, Phi: Any, labels: Any, rho2: Any = None):
+    def of(cls, Phi: Any, labels: Any, rho2: Any = None) -> "ByClass":
         labels, codes = np.unique(labels, return_inverse=True)
         one_hot = on_device_of(np.eye(len(labels))[codes], Phi)
         return cls(labels, Spread.of(Phi, one_hot, rho2=rho2))
 
-    def __add__(self, other):
+    def __add__(self, other: "ByClass") -> "ByClass":
         labels = np.unique(np.concatenate([self.labels, other.labels]))
         return ByClass(labels, self.over(labels) + other.over(labels))
 
-    def over(self, labels: Any):
+    def over(self, labels: Any) -> Spread:
         """The sums with one target per label, zero where it was not met."""
         sums = self.spread
         where = np.eye(len(labels))[np.searchsorted(labels, self.labels)]
@@ -145,8 +147,8 @@ class ByClass:
         sums = replace(sums, cross=sums.cross @ where, target=sums.target @ where)
         return replace(sums, squares=sums.squares @ where)
 
-    def rotated(self, V: Array):
+    def rotated(self, V: Array | None) -> "ByClass":
         return ByClass(self.labels, self.spread.rotated(V))
 
-    def moved(self, origin: Array | None):
+    def moved(self, origin: Array | None) -> "ByClass":
         return ByClass(self.labels, self.spread.moved(origin))

@@ -3,6 +3,7 @@
 What travels here (samples, sums, a few rows to grow on) does not grow with the number of rows.
 """
 
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -10,38 +11,52 @@ from typing import Any
 import numpy as np
 
 from ..kernels import points as pts
-from .dask import check_unchanged, fuse_reads, opened, share, task
-from .held import KeptHere, LargestResidual, Rows, SampledRows, draw_positions, rows_at, stacked
+from .dask import Partitions, check_unchanged, fuse_reads, opened, share, task
+from .held import (
+    Column,
+    KeptHere,
+    LargestResidual,
+    Rows,
+    SampledRows,
+    draw_positions,
+    rows_at,
+    stacked,
+)
 from .streams import checksum_of
 
 
 class PartitionedRows(Rows):
     """The partitions of a Dask array or DataFrame; `check` turns a block into points."""
 
-    def __init__(self, parts, check, fingerprints=None):
+    def __init__(
+        self,
+        parts: Partitions,
+        check: Callable[[Any], Any],
+        fingerprints: dict[int, int] | None = None,
+    ) -> None:
         self.parts, self.check = parts, check
         self.fingerprints = {} if fingerprints is None else fingerprints
 
     @property
-    def names(self):
+    def names(self) -> list[Any] | None:
         return list(self.parts.X.columns) if self.parts.frame else None
 
     @property
     def n(self) -> int:
         return self.parts.n
 
-    def blocks(self, rows: int):
+    def blocks(self, rows: int) -> Iterator[Any]:
         found = (self.parts.collect([block])[0] for block in self.parts.blocks)
         return (self.check(block) for block in found if block.shape[0])
 
-    def take(self, positions: np.ndarray):
+    def take(self, positions: np.ndarray) -> Any:
         found = _picked(self.parts, task(rows_at), self.parts.blocks, self.parts.lengths, positions)
         return stacked(*map(self.check, found))
 
-    def checked(self, check: Any):
+    def checked(self, check: Any) -> "PartitionedRows":
         return PartitionedRows(self.parts, check, self.fingerprints)
 
-    def sample(self, size: int, rng: np.random.Generator):
+    def sample(self, size: int, rng: np.random.Generator) -> SampledRows:
         n = self.parts.n
         # Almost surely enough of them: ten standard deviations.
         below = 1.0 if n <= size else min(1.0, (size + 10 * size**0.5) / n)
@@ -50,12 +65,12 @@ class PartitionedRows(Rows):
         self.fingerprints.update(enumerate(fingerprint for _, fingerprint in drawn))
         return replace(SampledRows.best([part for part, _ in drawn if part is not None]), n=n)
 
-    def fold(self, step: Any, columns: Any = ()):
+    def fold(self, step: Any, columns: Any = ()) -> Any:
         shared, blocks = self._shared(step, columns)
         tasks = self.parts.each(_step, shared, *self._starts(), blocks=blocks)
         return self.parts.total(tasks)
 
-    def chain(self, step: Any, state: Any, columns: Any = ()):
+    def chain(self, step: Any, state: Any, columns: Any = ()) -> Any:
         """The state goes to the rows: a chain of tasks, one per partition."""
         shared, blocks = self._shared(step, columns)
         links = [share(state, self.parts.client)]
@@ -64,18 +79,18 @@ class PartitionedRows(Rows):
         # Fused with all links in view: else they would be one task, to which all rows travel.
         return opened(fuse_reads(links)[-1].compute(optimize_graph=False))
 
-    def _shared(self, step, columns):
+    def _shared(self, step: Callable[..., Any], columns: Sequence[Column]) -> tuple[Any, list[Any]]:
         """Common inputs of a pass's tasks, and the blocks of rows with those of the columns."""
         made = [(c.name, None if c.values is None else c.make) for c in columns]
         given = [(c.values, c.name) for c in columns if c.values is not None]
         return self.parts.share((self.check, step, made)), self.parts.aligned_columns(given)
 
-    def filter(self, keep: Any):
+    def filter(self, keep: Any) -> "_KeptOnWorkers":
         shared = self.parts.share((self.check, keep))
         kept = self.parts.keep(self.parts.each(_kept, shared, *self._starts()))
         return _KeptOnWorkers(self.parts, kept, int(self.parts.lengths.sum()))
 
-    def _starts(self):
+    def _starts(self) -> tuple[list[int], list[int | None]]:
         starts = np.concatenate([[0], self.parts.lengths.cumsum()[:-1]]).tolist()
         return starts, [self.fingerprints.get(i) for i in range(len(starts))]
 
@@ -83,7 +98,7 @@ class PartitionedRows(Rows):
 class _KeptOnWorkers:
     """Rows that a filter kept in their partitions."""
 
-    def __init__(self, parts, kept, expected):
+    def __init__(self, parts: Partitions, kept: list[Any], expected: int) -> None:
         self.parts, self.kept = parts, kept
         told = parts.collect([parts.delayed(_summary, part) for part in kept])
         check_unchanged(sum(rows for _, _, rows in told), expected)
@@ -91,21 +106,27 @@ class _KeptOnWorkers:
         self.worst = sum((worst for _, worst, _ in told), LargestResidual())
 
     @property
-    def count(self):
+    def count(self) -> int:
         return int(self.counts.sum())
 
-    def draw(self, size: int, rng: np.random.Generator):
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
         chosen = draw_positions(self.count, size, rng)
         found = _picked(self.parts, _pick, self.kept, self.counts, chosen)
         return stacked(*[points for points, _ in found]), np.concatenate([p for _, p in found])
 
-    def filter(self, keep: Any):
+    def filter(self, keep: Any) -> "_KeptOnWorkers":
         shared = self.parts.share(keep)
         kept = self.parts.keep([self.parts.delayed(_kept_again, shared, p) for p in self.kept])
         return _KeptOnWorkers(self.parts, kept, self.count)
 
 
-def _picked(parts, pick, blocks, counts, positions):
+def _picked(
+    parts: Partitions,
+    pick: Callable[..., Any],
+    blocks: list[Any],
+    counts: np.ndarray,
+    positions: np.ndarray,
+) -> list[Any]:
     """[pick(block, which of its rows)] of the blocks, of so many rows each, that hold these."""
     ends = counts.cumsum()
     which = np.split(positions, np.searchsorted(positions, ends[:-1]))
@@ -117,7 +138,7 @@ def _picked(parts, pick, blocks, counts, positions):
 
 
 @task
-def _smallest(shared, block, start):
+def _smallest(shared: Any, block: Any, start: int) -> tuple[SampledRows | None, int]:
     check, rng, below, size = shared
     fingerprint, n, own = _fingerprint_of_block(block), block.shape[0], deepcopy(rng)
     own.bit_generator.advance(start)
@@ -130,19 +151,21 @@ def _smallest(shared, block, start):
 
 
 @task
-def _step(shared, row, start, fingerprint):
+def _step(shared: Any, row: Any, start: int, fingerprint: int | None) -> Any:
     step, points, arrays = _unpacked(shared, row, fingerprint)
     return None if points is None else step(points, *arrays, start=start)
 
 
 @task
-def _link(state, shared, row, fingerprint):
+def _link(state: Any, shared: Any, row: Any, fingerprint: int | None) -> Any:
     step, points, arrays = _unpacked(shared, row, fingerprint)
     # A task may run again: it must not change what it was given.
     return state if points is None else step(deepcopy(state), points, *arrays)
 
 
-def _unpacked(shared, row, fingerprint):
+def _unpacked(
+    shared: Any, row: Any, fingerprint: int | None
+) -> tuple[Callable[..., Any], Any, list[Any]]:
     """(step, points of a block or None where it is empty, arrays of its columns)"""
     check, step, made = shared
     block, *values = row
@@ -160,7 +183,7 @@ def _unpacked(shared, row, fingerprint):
 
 
 @task
-def _kept(shared, block, start, fingerprint):
+def _kept(shared: Any, block: Any, start: int, fingerprint: int | None) -> tuple[int, KeptHere]:
     """(rows that were looked at, those that are kept, without the others)"""
     check, keep = shared
     _compare(block, fingerprint)
@@ -170,24 +193,24 @@ def _kept(shared, block, start, fingerprint):
 
 
 @task
-def _kept_again(keep, found):
+def _kept_again(keep: Any, found: tuple[int, KeptHere]) -> tuple[int, KeptHere]:
     _, kept = found
     return kept.count, kept.filter(keep).alone()
 
 
 @task
-def _summary(found):
+def _summary(found: tuple[int, KeptHere]) -> tuple[int, LargestResidual, int]:
     seen, kept = found
     return kept.count, kept.worst, seen
 
 
 @task
-def _pick(found, which):
+def _pick(found: tuple[int, KeptHere], which: np.ndarray) -> tuple[Any, np.ndarray]:
     _, kept = found
     return pts.take(kept.points, which), kept.positions[which]
 
 
-def _compare(block, fingerprint):
+def _compare(block: Any, fingerprint: int | None) -> None:
     if fingerprint is not None and _fingerprint_of_block(block) != fingerprint:
         raise RuntimeError(
             "X changes each time it is computed: the values of a partition differ between two "
@@ -195,7 +218,7 @@ def _compare(block, fingerprint):
         )
 
 
-def _fingerprint_of_block(block: Any):
+def _fingerprint_of_block(block: Any) -> int:
     """A number that changes with the values of an array or a frame."""
     if hasattr(block, "iloc"):
         from pandas.util import hash_pandas_object

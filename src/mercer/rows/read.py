@@ -1,5 +1,7 @@
 """read and Training: what a user passes to fit, validated, converted and bound to a kernel once."""
 
+# mypy: untyped-calls-exclude="dask"
+
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -270,7 +272,7 @@ def check_kind(estimator: Any, X: Any, method: str = "transform") -> None:
         )
 
 
-def _kind(X):
+def _kind(X: Any) -> tuple[str, str]:
     if not is_array(X) or is_numpy(X):
         return ("numpy", "cpu")
     return (namespace(X).__name__.split(".")[-1], str(device(X)))
@@ -288,7 +290,7 @@ class PointCheck:
     kernel: Any
     bound: bool = False
     first: bool = False  # whether the next block decides the columns
-    columns: list | None = None  # of frames that stay frames
+    columns: list[Any] | None = None  # of frames that stay frames
     name: str = "X"  # in messages, where no estimator reads the rows
 
     @classmethod
@@ -300,7 +302,7 @@ class PointCheck:
         return cls(bare, kernel, **options)
 
     @property
-    def names(self) -> list | None:
+    def names(self) -> list[Any] | None:
         """Column names, known once a block has been read."""
         if self.columns is not None:
             return self.columns
@@ -335,12 +337,12 @@ def take_input_names(estimator: Any, fitted: Any) -> None:
 # --- targets and weights --------------------------------------------------------------------------
 
 
-def _require_y(y, name):
+def _require_y(y: Any, name: str) -> None:
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
 
 
-def _weights(X, weights):
+def _weights(X: Any, weights: Any) -> Any:
     """Weights as an array, unless they come in pieces as X does."""
     weights = held_column(weights, X, "sample_weight")
     if weights is None or in_pieces(weights) or not in_pieces(X):
@@ -388,7 +390,7 @@ READERS: dict[str, Callable[[Any], dict[str, Any]]] = {
 def _as_columns(block: Any, least: int = 0) -> np.ndarray:
     """Targets as columns of numbers, of at least so many rows."""
     with pts.naming("y"):
-        T = check_array(
+        T: np.ndarray = check_array(
             np.asarray(block),
             ensure_2d=False,
             dtype=[np.float64, np.float32],
@@ -411,5 +413,5 @@ def _labels_of(block: Any) -> np.ndarray:
     return labels
 
 
-def _distinct(block):
+def _distinct(block: Any) -> np.ndarray:
     return np.unique(_labels_of(block)) if len(block) else np.empty(0)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine import Array, as_host, is_array, is_cpu, namespace, rows_of, tiles, to_torch
+from ..engine import as_host, is_array, is_cpu, namespace, rows_of, tiles, to_torch
 from ..kernels import points as pts
 from .held import (
     CHUNK_ROWS,
@@ -80,7 +80,7 @@ class Chunks:
         return cls(lambda: (to_torch(rows_of(X, a, b), device) for a, b in blocks))
 
 
-def is_stream(X: Array):
+def is_stream(X: Any) -> bool:
     """Whether X is chunks of rows rather than rows: iterable, but no array, frame or sequence."""
     if is_array(X) or scipy.sparse.issparse(X) or hasattr(X, "columns"):
         return False
@@ -89,7 +89,7 @@ def is_stream(X: Array):
     return hasattr(X, "__iter__")
 
 
-def refuse_iterator(stream: Any, name: str = "X", reader: str = "a fit"):
+def refuse_iterator(stream: Any, name: str = "X", reader: str = "a fit") -> None:
     if iter(stream) is stream:
         raise TypeError(
             f"{name} is an iterator that can be read only once, and {reader} reads the rows more "
@@ -138,11 +138,11 @@ class StreamedRows(LocalRows):
     room: int = 1 << 30  # bytes of rows that a filter may keep in memory
     watch: Watch = field(default_factory=lambda: Watch("X"))
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         refuse_iterator(self.source)
 
     @property
-    def names(self):
+    def names(self) -> Any:
         return self.check.names
 
     @property
@@ -151,10 +151,10 @@ class StreamedRows(LocalRows):
             deque(self.parts(), maxlen=0)
         return self.watch.seen["rows"]
 
-    def blocks(self, rows: int):
+    def blocks(self, rows: int) -> Iterator[Any]:
         return (points for _, points, _ in self.parts())
 
-    def take(self, positions: np.ndarray):
+    def take(self, positions: np.ndarray) -> Any:
         parts = []
         for start, points, _ in self.parts():
             here = (positions >= start) & (positions < start + points.shape[0])
@@ -162,10 +162,10 @@ class StreamedRows(LocalRows):
                 parts.append(rows_at(points, positions[here] - start))
         return stacked(*parts)
 
-    def checked(self, check: Any):
+    def checked(self, check: Any) -> "StreamedRows":
         return replace(self, check=check)
 
-    def parts(self, columns: Any = ()):
+    def parts(self, columns: Any = ()) -> Iterator[tuple[int, Any, list[Any]]]:
         start, fingerprint = 0, 0
         for chunk, blocks in paired_columns(self.source, columns):
             points = self.check(chunk)
@@ -177,7 +177,7 @@ class StreamedRows(LocalRows):
         self.watch.compare("rows", start)
         self.watch.compare("values", fingerprint)
 
-    def sample(self, size: int, rng: np.random.Generator):
+    def sample(self, size: int, rng: np.random.Generator) -> SampledRows:
         kept: list[SampledRows] = []
         for start, points, _ in self.parts():
             n = points.shape[0]
@@ -185,7 +185,7 @@ class StreamedRows(LocalRows):
             kept = [SampledRows.best([*kept, new])]
         return kept[0]
 
-    def filter(self, keep: Any):
+    def filter(self, keep: Any) -> KeptHere:
         kept, positions, worst, count = None, [], LargestResidual(), 0
         for start, points, _ in self.parts():
             mask, others = keep(points)
@@ -202,7 +202,7 @@ class StreamedRows(LocalRows):
         return KeptHere(kept, rows, where, worst, count - len(rows), self)
 
 
-def _fingerprint_of(points: Any, before: int = 0):
+def _fingerprint_of(points: Any, before: int = 0) -> int:
     """A number that changes with the values, whatever the cuts."""
     if scipy.sparse.issparse(points):
         return checksum_of(points.data, checksum_of(points.indices, before))
@@ -211,8 +211,8 @@ def _fingerprint_of(points: Any, before: int = 0):
     return checksum_of(points, before)
 
 
-def _count(points):
-    return 0 if points is None else points.shape[0]
+def _count(points: Any) -> int:
+    return 0 if points is None else n_rows(points)
 
 
 # --- targets and weights that are read with the rows ----------------------------------------------
@@ -323,7 +323,7 @@ def paired_columns(source: Any, columns: Sequence[Column]) -> Iterator[tuple[Any
 
 
 def n_rows(chunk: Any) -> int:
-    return chunk.shape[0] if hasattr(chunk, "shape") else len(chunk)
+    return int(chunk.shape[0]) if hasattr(chunk, "shape") else len(chunk)
 
 
 def refuse_tuple(chunk: Any) -> None:
@@ -371,7 +371,7 @@ def checksum_of(values: Any, before: int = 0) -> int:
 def bytes_of_rows(chunk: Any) -> int:
     """About; an object counts as a kilobyte."""
     if scipy.sparse.issparse(chunk):
-        return 12 * chunk.nnz + 8 * chunk.shape[0]
+        return int(12 * chunk.nnz + 8 * chunk.shape[0])
     size = getattr(chunk, "nbytes", None)
     is_objects = getattr(getattr(chunk, "dtype", None), "kind", "f") == "O"
     return size if isinstance(size, int) and not is_objects else 1000 * n_rows(chunk)

@@ -27,11 +27,11 @@ class Workers:
     """
 
     @classmethod
-    def of(cls, X: Any):
+    def of(cls, X: Any) -> "Workers | None":
         """Those of the cluster where the rows of X are; None for rows that are elsewhere."""
         return cls(X) if is_dask(X) else None
 
-    def __init__(self, X):
+    def __init__(self, X: Any) -> None:
         self.parts = Partitions(X)
         client, found = self.parts.client, []
         if client is not None:
@@ -41,11 +41,11 @@ class Workers:
         self.exact: Any = None  # until points are given
         self.count = max(len(self.parts.blocks), SHARES_PER_THREAD * threads)
 
-    def room(self, limit: int):
+    def room(self, limit: int) -> int:
         """Bytes for coordinates, on all workers together."""
         return int(FOR_COORDINATES * sum(self.limits)) if self.limits else limit
 
-    def give(self, kernel: Kernel, X: Any):
+    def give(self, kernel: Kernel, X: Any) -> None:
         """Send the kernel and all its points, in double precision, to every worker: once."""
         if self.exact is not None and self.exact.values.X is X:
             return
@@ -63,7 +63,7 @@ class Workers:
         shares = MatrixProduct.quick_shares(kernel, X)
         return None if shares is None else self._product(shares, self._send(shares), exact=False)
 
-    def _send(self, shares):
+    def _send(self, shares: Any) -> Any:
         needed = bytes_of(shares)
         if self.limits and needed > FOR_POINTS * min(self.limits):
             raise MemoryLimitError(
@@ -73,11 +73,11 @@ class Workers:
             )
         return self.parts.share(shares)
 
-    def _product(self, shares, given, exact):
+    def _product(self, shares: Any, given: Any, exact: bool) -> MatrixProduct:
         """V -> K V, one share per task."""
         count = min(self.count, len(shares.blocks))
 
-        def times(V: Any):
+        def times(V: Any) -> Any:
             vectors = self.parts.share(shares.prepared(V))
             tasks = self.parts.each(
                 _share_of_product, given, [vectors] * count, [count] * count, blocks=range(count)
@@ -90,7 +90,7 @@ class Workers:
 class CoordinatesOnWorkers:
     """F in blocks of rows, each where it was made: F'F, F'S and F w without F."""
 
-    def __init__(self, workers, factor, roots=None):
+    def __init__(self, workers: Workers, factor: Any, roots: Any = None) -> None:
         self.parts, self.rank, n = workers.parts, factor.rank, workers.exact.n
         ends = np.unique(np.linspace(0, n, min(workers.count, n) + 1).astype(int)).tolist()
         self.starts, self.stops = ends[:-1], ends[1:]
@@ -118,7 +118,7 @@ class CoordinatesOnWorkers:
         )
 
     @property
-    def bytes(self):
+    def bytes(self) -> float:
         """Here: nothing but what travels."""
         return coordinates_bytes(self.rank, self.rank, 2)
 
@@ -127,24 +127,24 @@ class CoordinatesOnWorkers:
 
 
 @task
-def _share_of_product(shares, first, right, count):
+def _share_of_product(shares: Any, first: int, right: np.ndarray, count: int) -> np.ndarray:
     total = np.zeros((shares.n, right.shape[1]))
     shares.add(right, first, count, total)
     return total
 
 
 @task
-def _coordinates(shares, start, stop, given):
+def _coordinates(shares: Any, start: int, stop: int, given: tuple[Any, Any]) -> Any:
     factor, roots = given
     F = factor.coordinates(rows_of(shares.values.X, start, stop)).astype(np.float64, copy=False)
     return F if roots is None else F * roots[start:stop, None]
 
 
 @task
-def _projected(S, F, start, stop):
+def _projected(S: np.ndarray, F: np.ndarray, start: int, stop: int) -> Any:
     return F.T @ S[start:stop]
 
 
 @task
-def _lifted(w, F):
+def _lifted(w: np.ndarray, F: np.ndarray) -> Any:
     return F @ w

@@ -1,7 +1,7 @@
 """solve_ridge: the solver that is asked for, or the cheapest that does not refuse; and its Plan."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ..engine import MapBytes, MemoryLimitError, readable, using
 from ..rows import gather
@@ -57,7 +57,9 @@ class Way:
         return f"{self.name:10} {time:>8} of one core, {readable(self.bytes)}"
 
 
-def offered(problem: Any, solvers: Any = COMPETING) -> list[tuple[Any, Way]]:
+def offered(
+    problem: RidgeProblem, solvers: Iterable[Solver] = COMPETING
+) -> list[tuple[Solver, Way]]:
     """Every solver's offer for the problem, the one that "auto" takes first."""
     found = [(solver, Way.of(solver, problem, asked=False)) for solver in solvers]
     return sorted(found, key=lambda offer: offer[1].place)
@@ -102,7 +104,7 @@ def solve_ridge(
                         failures.append(failure)
             if failures:
                 raise failures[0]
-            return first_of(offers)  # which says why all refuse
+            return first_of(offers).solve(problem)  # which says why all refuse
         chosen = SOLVERS[solver] if isinstance(solver, str) else solver
         reason = chosen.refusal(problem)
         if reason is not None:
@@ -111,7 +113,7 @@ def solve_ridge(
         return chosen.solve(problem)
 
 
-def first_of(offers: list[tuple[Any, Way]]) -> Any:
+def first_of(offers: list[tuple[Solver, Way]]) -> Solver:
     """The solver of the first offer; refused where all refuse."""
     if offers[0][1].refusal is None:
         return offers[0][0]

@@ -12,13 +12,15 @@ support vectors: no matrix of rows by rows is needed, noise does not slow it dow
 n r^2. Mehrotra's predictor and corrector; K + diagonal is inverted through r x r matrices.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
-from ..engine import as_numpy, cholesky, device, gram, namespace, on_device_of, tiles
+from ..engine import Array, as_numpy, cholesky, device, gram, namespace, on_device_of, tiles
 from .regularized import solve_factored
 
 # Added to K_FF, relative to its diagonal: identical rows make it singular.
@@ -51,7 +53,7 @@ class Free:
     inverse: Any = None
 
     @classmethod
-    def of(cls, problem: Any, rows: np.ndarray):
+    def of(cls, problem: Any, rows: np.ndarray) -> "Free | None":
         """None where the matrix is singular beyond repair."""
         if not len(rows):  # LAPACK complains of nothing
             return cls(rows, np.zeros((0, 0)))
@@ -65,7 +67,7 @@ class Free:
         half.flat[:: len(rows) + 1] /= 2
         return cls(rows, half + half.T)
 
-    def with_more(self, problem: Any, more: np.ndarray):
+    def with_more(self, problem: Any, more: np.ndarray) -> "Free | None":
         """One block of bordering; None where the matrix becomes singular."""
         if self.inverse is None or len(more) > MOST_CHANGES * len(self.rows):
             return Free.of(problem, np.concatenate([self.rows, more]))
@@ -84,7 +86,7 @@ class Free:
         grown = np.block([[self.inverse + right @ HB.T, -right], [-right.T, inner]])
         return Free(np.concatenate([self.rows, more]), grown)
 
-    def without(self, gone: np.ndarray):
+    def without(self, gone: np.ndarray) -> "Free":
         """The inverse of a submatrix, from the Schur complement; `gone` are positions in rows."""
         if not len(gone):
             return self
@@ -105,7 +107,7 @@ class BoxDual:
     free: Any = None
     gap: float = np.inf
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.y, self.C = self.problem.y, self.problem.C
         self.low, self.high = np.minimum(0.0, self.y * self.C), np.maximum(0.0, self.y * self.C)
         c = balanced(np.clip(self.c, self.low, self.high), self.low, self.high)
@@ -139,7 +141,7 @@ class BoxDual:
                 return
             self._step(grown, left[grown.rows])
 
-    def _wrong(self, left, share):
+    def _wrong(self, left: np.ndarray, share: float) -> np.ndarray:
         """Coefficients at a bound that would rather leave it: the worst of them."""
         rises = (self.c <= self.low) & (left > 1e-14)
         falls = (self.c >= self.high) & (left < -1e-14)
@@ -151,7 +153,7 @@ class BoxDual:
             wrong = wrong[np.argsort(-np.abs(left[wrong]), kind="stable")[:most]]
         return wrong
 
-    def _step(self, free, left):
+    def _step(self, free: Free, left: np.ndarray) -> None:
         """Newton's step on the free coefficients; those that meet a bound stay there."""
         before, low, high = (x[free.rows] for x in (self.c, self.low, self.high))
         others = float(self.c.sum()) - float(before.sum())
@@ -164,7 +166,9 @@ class BoxDual:
         self.free = free.without(np.flatnonzero((c <= low) | (c >= high)))
 
 
-def _to_the_bounds(left, H, c, low, high, others):
+def _to_the_bounds(
+    left: np.ndarray, H: np.ndarray, c: np.ndarray, low: np.ndarray, high: np.ndarray, others: float
+) -> tuple[np.ndarray, float]:
     """Along Newton's direction to the first bound, along the direction of those left, and so on."""
     v, u = H @ left, H.sum(axis=1)
     stopped, b, whole = np.empty(0, dtype=np.intp), 0.0, 1.0
@@ -199,7 +203,9 @@ def _to_the_bounds(left, H, c, low, high, others):
     return c, b
 
 
-def _to_bound(H, v, u, stopped, total):
+def _to_bound(
+    H: np.ndarray, v: np.ndarray, u: np.ndarray, stopped: np.ndarray, total: float
+) -> tuple[np.ndarray, float]:
     """(dc, db): K_FF dc + db = residual on all that are not stopped, sum(dc) = -total."""
     k = len(stopped)
     A = np.empty((k + 1, k + 1))
@@ -212,21 +218,23 @@ def _to_bound(H, v, u, stopped, total):
     return step, float(found[k])
 
 
-def _inverse_of_part(H, kept, gone):
+def _inverse_of_part(H: np.ndarray, kept: np.ndarray, gone: np.ndarray) -> np.ndarray:
     """The inverse of a submatrix, from that of the matrix: a Schur complement."""
     cross = H[np.ix_(kept, gone)]
-    return H[np.ix_(kept, kept)] - cross @ _solved(H[np.ix_(gone, gone)], cross.T)
+    part: np.ndarray = H[np.ix_(kept, kept)] - cross @ _solved(H[np.ix_(gone, gone)], cross.T)
+    return part
 
 
-def _solved(A, B):
+def _solved(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """A^-1 B; by least squares where A is singular (all coefficients stopped, identical rows)."""
     try:
         return np.linalg.solve(A, B)
     except np.linalg.LinAlgError:
-        return np.linalg.lstsq(A, B, rcond=None)[0]
+        nearest: np.ndarray = np.linalg.lstsq(A, B, rcond=None)[0]
+        return nearest
 
 
-def balanced(c: np.ndarray, low: np.ndarray, high: np.ndarray):
+def balanced(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """c with sum(c) = 0 up to rounding, within its bounds: those that are free move first."""
     for free in ((c > low) & (c < high), np.ones(len(c), dtype=bool)):
         total = float(c.sum())
@@ -292,7 +300,14 @@ def interior_point(Phi: Any, y: np.ndarray, C: np.ndarray, aim: float) -> tuple[
     return balanced(*host), steps
 
 
-def _direction(inverse, ones, now, toward, second_u, second_v):
+def _direction(
+    inverse: Callable[[Any], Any],
+    ones: Array,
+    now: tuple[Any, ...],
+    toward: float,
+    second_u: Any,
+    second_v: Any,
+) -> tuple[Any, float, Any, Any]:
     """Newton's step to u z = v s = toward; with the second-order terms of a step before."""
     u, v, z, s, dual, total = now
     xp = namespace(u)
@@ -303,13 +318,13 @@ def _direction(inverse, ones, now, toward, second_u, second_v):
     return dc, db, (right_u - z * dc) / u, (right_v + s * dc) / v
 
 
-def _inverse(Phi, T):
+def _inverse(Phi: Array, T: Array) -> Callable[[Any], Any]:
     """v -> (Phi Phi' + diag(1 / T))^-1 v."""
     C = low_rank_factor(Phi, T)
     return lambda v: T * (v - Phi @ solve_factored(C, Phi.T @ (T * v)))
 
 
-def low_rank_factor(Phi: np.ndarray, T: np.ndarray):
+def low_rank_factor(Phi: Array, T: Array) -> Any:
     """The Cholesky factor of I + Phi' diag(T) Phi, by which diag(1 / T) + Phi Phi' is inverted."""
     xp, root = namespace(Phi), namespace(Phi).sqrt(T)[:, None]
     # A panel at a time: Phi may be half of the memory that is allowed.
@@ -321,7 +336,7 @@ def low_rank_factor(Phi: np.ndarray, T: np.ndarray):
     return C
 
 
-def _room(xp, *pairs):
+def _room(xp: ModuleType, *pairs: tuple[Any, Any]) -> float:
     """The longest step, 1 / SHARE at most, that keeps every value positive."""
     longest = 1.0 / SHARE
     for value, change in pairs:

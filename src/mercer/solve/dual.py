@@ -5,11 +5,12 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..engine import (
+    Array,
     MatrixProduct,
     MemoryLimitError,
     as_numpy,
@@ -47,6 +48,8 @@ FEW, WITNESSES = 64, 2000
 # Nearest rows from which the leave-one-out error of a row is computed, and kernel values held at
 # once while they are looked for.
 NEIGHBOURS, HELD_VALUES = 400, 1 << 24
+
+DualKind = TypeVar("DualKind", bound="DualSolution")
 
 
 class DualSolver(Solver):
@@ -86,10 +89,16 @@ class DualSolver(Solver):
     def _refusal(self, problem: RidgeProblem, asked: bool) -> str | None:
         """Further reasons."""
 
-    def _replaces_a_factor(self, problem):
+    def _replaces_a_factor(self, problem: RidgeProblem) -> bool:
         return self.quick and Direct().too_large(problem) is None
 
-    def _with_intercept(self, problem, T, alphas, equations) -> "Dual":
+    def _with_intercept(
+        self,
+        problem: RidgeProblem,
+        T: Array,
+        alphas: np.ndarray,
+        equations: Callable[[Any, np.ndarray], tuple[Any, Any, Any]],
+    ) -> "Dual":
         try:
             return with_intercept(T, alphas, problem.intercept, equations)
         except MemoryLimitError as error:
@@ -107,8 +116,14 @@ class Dual:
     ones: Any = None
 
     def solution(
-        self, kind: Any, problem: RidgeProblem, S: Any, alphas: np.ndarray, name: str, **known: Any
-    ) -> Any:
+        self,
+        kind: type[DualKind],
+        problem: RidgeProblem,
+        S: Any,
+        alphas: np.ndarray,
+        name: str,
+        **known: Any,
+    ) -> DualKind:
         """A solution of this kind; S are the rows that have a weight."""
         weights = problem.with_weight.weights
         prediction = known.pop("prediction", None)
@@ -125,7 +140,12 @@ class Dual:
         )
 
 
-def with_intercept(T: Any, alphas: np.ndarray, intercept: bool, equations: Callable) -> Dual:
+def with_intercept(
+    T: Any,
+    alphas: np.ndarray,
+    intercept: bool,
+    equations: Callable[[Any, np.ndarray], tuple[Any, Any, Any]],
+) -> Dual:
     """Ridge with an intercept, where there is one, from ridge without.
 
     equations : from targets and penalties to (v, bounds of |f - f*|, |f|), for A v = t
@@ -179,7 +199,7 @@ class DualSolution(RidgeSolution):
                 stacklevel=5,
             )
 
-        def of(alpha: float):
+        def of(alpha: float) -> Any:
             explained = np.empty(Z.shape[0])
             for where, exact in ways:
                 if len(where):
@@ -228,22 +248,23 @@ class DualSolution(RidgeSolution):
                 found[start + i] = 1 / float(square)
         return found
 
-    def _noise(self, rows):
-        return np.ones(len(rows)) if self.weights is None else 1 / as_numpy(self.weights)[rows]
+    def _noise(self, rows: np.ndarray) -> np.ndarray:
+        return np.ones(len(rows)) if self.weights is None else 1 / as_numpy(self.weights).take(rows)
 
-    def _left(self, alpha, rows):
+    def _left(self, alpha: float, rows: np.ndarray) -> np.ndarray:
         """1 - leverage: alpha n_j (A^-1)_jj, less the part in the mean."""
         inverse = self._inverse_diagonal(alpha, rows)
         if self.ones is not None:
             u = as_numpy(self._unit(alpha))
             inverse = without_mean(inverse, u[rows], float(u.sum()))
-        return alpha * self._noise(rows) * inverse
+        left: np.ndarray = alpha * self._noise(rows) * inverse
+        return left
 
-    def _unit(self, alpha):
+    def _unit(self, alpha: float) -> Any:
         """u with A u = 1."""
         return self.ones[:, int(np.flatnonzero(np.unique(self.alphas) == alpha)[0])]
 
-    def _of_mean(self, Z, alpha):
+    def _of_mean(self, Z: Array, alpha: float) -> Any:
         """Variance that an unknown mean adds: (1 - u'k_z)^2 / 1'u."""
         if self.ones is None:
             return 0.0
@@ -252,18 +273,18 @@ class DualSolution(RidgeSolution):
         told = tiles.multiply(self.kernel, Z, S, u[:, None])[:, 0]
         return (1 - told) ** 2 / namespace(u).sum(u)
 
-    def _by_solves(self, Z, alpha):
+    def _by_solves(self, Z: Array, alpha: float) -> Any:
         """k_z' a for the a whose targets are k_z: one more right-hand side per point."""
         S = self.prediction.S
         K_Z = tiles.multiply(self.kernel, S, Z, on_device_of(np.eye(Z.shape[0]), S, dtype=float))
         found = self._coefficients(K_Z, np.full(Z.shape[0], alpha))
         return namespace(K_Z).sum(K_Z * found, axis=0)
 
-    def _coefficients(self, T, alphas):
+    def _coefficients(self, T: Array, alphas: np.ndarray) -> Any:
         """The coefficients of other targets, without an intercept."""
         raise NotImplementedError
 
-    def _by_some(self, Z, alpha):
+    def _by_some(self, Z: Array, alpha: float) -> Any:
         """At most k_z' A^-1 k_z: some of the rows know less than all of them."""
         S = self.prediction.S
         some = evenly(S.shape[0], WITNESSES)
@@ -283,7 +304,7 @@ class Direct(DualSolver):
     name = "direct"
     iterates = False
 
-    def _refusal(self, problem, asked):
+    def _refusal(self, problem: RidgeProblem, asked: bool) -> str | None:
         few = problem.dimension < problem.n
         if not asked and few and problem.alpha.smallest <= 1e-6 * problem.trace:
             return "K + alpha I is singular to rounding: the kernel has few dimensions"
@@ -320,11 +341,11 @@ class Direct(DualSolver):
             choice, path = choose_on_matrix(K, T, w, rows)
         if kernel.is_proven:
             path = None  # several matrices of the size of K are free for the factor
-        alphas, factors = rows.alphas(choice), {}
+        alphas = rows.alphas(choice)
         if path is None:
             solved, alphas, factors = _solved(rows, K, T, w, alphas)
         else:  # a similarity whose negative eigenvalues the path has set to zero
-            (W, b), ones = path.duals(alphas[0]), None
+            (W, b), ones, factors = path.duals(alphas[0]), None, {}
             if rows.intercept and not is_gram:  # where leave-one-out errors and variances are known
                 C = factor_shifted(K, alphas[0], None if w is None else 1 / w)
                 ones = None if C is None else solve_factored(C, namespace(K).ones_like(K[:, :1]))
@@ -343,14 +364,16 @@ class Direct(DualSolver):
         return solution
 
 
-def _solved(problem, K, T, w, alphas):
+def _solved(
+    problem: RidgeProblem, K: Array, T: Array, w: Array | None, alphas: np.ndarray
+) -> tuple[Dual, np.ndarray, dict[float, Any]]:
     """(coefficients with their certified errors, the penalties that were used, factors)."""
     one, noise = len(np.unique(alphas)) == 1, None if w is None else 1 / w
     in_place = is_numpy(K) and one and matrix_bytes(K.shape[0], 2) > problem.limit
     rows = problem.training.points
     factors: dict[float, Any] = {}
 
-    def equations(B: Any, penalties: np.ndarray):
+    def equations(B: Any, penalties: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
         nonlocal factors
         X, left, factors = solve_regularized(K, B, penalties, noise, in_place=in_place)
         if in_place:  # the factor stands where K was
@@ -392,20 +415,20 @@ class DirectSolution(DualSolution):
 
     factors: dict[float, Landmarks] | None = None  # of a Gram matrix, which cannot be made again
 
-    def _factor(self, alpha) -> Landmarks:
+    def _factor(self, alpha: float) -> Landmarks:
         """As a space of its own: |C^-1 k_z|^2 is what the samples explain of k(z, z)."""
         if self.factors is not None:
             return self.factors[alpha]
         S, noise = self.prediction.S, None if self.weights is None else 1 / self.weights
 
-        def make():
+        def make() -> Any:
             self.kernel.layout.require_data("the kernel matrix was not kept: fit again.")
             return factor_shifted(tiles.evaluate(self.kernel, S), alpha, noise)
 
         return Landmarks(self.kernel, S, self.cached(alpha, make), np.arange(S.shape[0]))
 
-    def _ways(self, Z):
+    def _ways(self, Z: Array) -> list[tuple[np.ndarray, Callable[[Any, float], Any] | None]]:
         return [(np.arange(Z.shape[0]), lambda Z, alpha: self._factor(alpha).squared_norms(Z))]
 
-    def _inverse_diagonal(self, alpha, rows):
+    def _inverse_diagonal(self, alpha: float, rows: np.ndarray) -> np.ndarray:
         return inverse_diagonal(self._factor(alpha).C, rows)

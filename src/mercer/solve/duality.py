@@ -55,22 +55,22 @@ class Rounding:
     lengths: np.ndarray
 
     @classmethod
-    def of(cls, kernel: Any, points: Any):
+    def of(cls, kernel: Any, points: Any) -> "Rounding":
         lengths = as_numpy(kernel.layout.lengths(kernel, points)).astype(np.float64)
         n = points.shape[0]
         unit = float(kernel.rounding(kernel.landmarks(points)))
         return cls(2 * EPS * (unit + np.log2(n + 1)), lengths)
 
     @property
-    def longest(self):
+    def longest(self) -> float:
         return float(self.lengths.max(initial=0.0))
 
-    def aim(self, tol: float, norm: float):
+    def aim(self, tol: float, norm: float) -> float:
         """The gap at which the error is tol times |f|, or tol where values of f are below 1: the
         margin is 1, and the exact function may be zero."""
         return (tol * max(norm, 1.0 / max(self.longest, 1e-150))) ** 2 / 2
 
-    def take(self, rows: np.ndarray):
+    def take(self, rows: np.ndarray) -> "Rounding":
         """Rounding of some of the rows."""
         return Rounding(self.eta, self.lengths[rows])
 
@@ -78,7 +78,7 @@ class Rounding:
         """|l c| of coefficients, one column per function."""
         return float(np.linalg.norm(c.T * self.lengths))
 
-    def of_sums(self, size):
+    def of_sums(self, size: float) -> np.ndarray:
         """Errors of sum_j c_j k(x_j, x_i) for every i, where |l c| added up to `size`."""
         return self.eta * size * self.lengths
 
@@ -89,9 +89,9 @@ def hinge_certificate(
     c: np.ndarray,
     b: float,
     values: np.ndarray,
-    rounding,
-    size,
-    error=None,
+    rounding: Rounding,
+    size: float,
+    error: np.ndarray | None = None,
 ) -> Certificate:
     """Certificate of a support vector machine.
 
@@ -117,7 +117,9 @@ def hinge_certificate(
     return Certificate(gap, norm_error, max(b - least, most - b, 0.0), square**0.5)
 
 
-def hinge_range(y: np.ndarray, C: np.ndarray, values: np.ndarray, errors: Any = 0.0):
+def hinge_range(
+    y: np.ndarray, C: np.ndarray, values: np.ndarray, errors: Any = 0.0
+) -> tuple[float, float]:
     """(smallest, largest) b that may be best for values within these errors."""
     level, order_error = float(C[y > 0].sum()), len(y) * EPS
     least, most = weighted_quantiles(y - values - errors, C, level, order_error)
@@ -126,7 +128,9 @@ def hinge_range(y: np.ndarray, C: np.ndarray, values: np.ndarray, errors: Any = 
     return least, most
 
 
-def weighted_quantiles(t: np.ndarray, weights: np.ndarray, level: float, slack=0.0):
+def weighted_quantiles(
+    t: np.ndarray, weights: np.ndarray, level: float, slack: float = 0.0
+) -> tuple[float, float]:
     """(smallest, largest) minimiser b of the hinge losses whose kinks are at t: where the weight of
     kinks below b reaches `level`. `slack`: the relative error that a sum of weights may have."""
     slack *= float(weights.sum())
@@ -140,7 +144,9 @@ def weighted_quantiles(t: np.ndarray, weights: np.ndarray, level: float, slack=0
     return float(t[min(first, len(t) - 1)]), float(t[min(last, len(t) - 1)])
 
 
-def _around(t, weights, level, slack):
+def _around(
+    t: np.ndarray, weights: np.ndarray, level: float, slack: float
+) -> tuple[float, np.ndarray, np.ndarray]:
     """(weight below, kinks, weights) of the kinks among which the level is reached, as a sample of
     them tells; of all kinks where it does not."""
     some = np.argsort(t[::SAMPLED])
@@ -157,6 +163,6 @@ def _around(t, weights, level, slack):
     return below, t[inside], weights[inside]
 
 
-def best_hinge_intercept(y: np.ndarray, C: np.ndarray, values: np.ndarray):
+def best_hinge_intercept(y: np.ndarray, C: np.ndarray, values: np.ndarray) -> float:
     """In the middle of all that are best, as libsvm has it."""
     return sum(hinge_range(y, C, values)) / 2

@@ -8,6 +8,7 @@ out, and solved directly. `solve_on_fourier_map` is ridge on a map with basis="f
 """
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -65,7 +66,7 @@ class FourierEquations:
     # Bytes within which all pairs of coordinates must fit, to be solved directly
     limit: float = np.inf
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.amplitudes, self.workers = self.space.amplitudes, current().threads
         self.shape = tuple(scipy.fft.next_fast_len(k, real=True) for k in self.generator.shape)
         self._half_shape = (*self.shape[:-1], self.shape[-1] // 2 + 1)
@@ -80,12 +81,12 @@ class FourierEquations:
         spectrum = np.zeros(self._half_shape, dtype=complex)
         wrapped = [np.arange(-k, k + 1) % n for k, n in zip(m[:-1], self.shape)]
         spectrum[np.ix_(*wrapped, np.arange(m[-1] + 1))] = self.generator[..., m[-1] :]
-        density = scipy.fft.irfftn(spectrum, self.shape, workers=self.workers)
+        density: np.ndarray = scipy.fft.irfftn(spectrum, self.shape, workers=self.workers)
         density *= np.prod(self.shape)
         return density
 
     @cached_property
-    def _places(self):
+    def _places(self) -> tuple[tuple[np.ndarray, ...], np.ndarray, tuple[np.ndarray, ...]]:
         """(places of the frequencies, those whose opposite is in this half, its places): a last
         entry is >= 0, and with 0 there the opposite is in this half as well."""
         j, shape = self.space.frequencies, np.array(self.shape)
@@ -152,11 +153,11 @@ class FourierEquations:
             all(p.converged for p in found),
         )
 
-    def _together(self, B, alphas, tol):
-        def times(V: Any):
+    def _together(self, B: np.ndarray, alphas: np.ndarray, tol: float) -> Solved:
+        def times(V: Any) -> Any:
             return (self @ V) + alphas * V
 
-        def is_small(R: Any, W: Any, tol: float):
+        def is_small(R: Any, W: Any, tol: float) -> bool:
             left = np.linalg.norm(R, axis=0)
             return bool(np.all((left <= tol * alphas * np.linalg.norm(W, axis=0)) | (left == 0)))
 
@@ -186,7 +187,7 @@ class FourierEquations:
         positions = np.concatenate([[0], 1 + heaviest, sines + heaviest])
         return positions, self.space.pairs(self.generator, heaviest)
 
-    def _preconditioner(self, alphas):
+    def _preconditioner(self, alphas: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """(Phi'Phi + alpha I)^-1, with Phi'Phi as it is among the heaviest coordinates, diagonal
         else.
 
@@ -195,8 +196,8 @@ class FourierEquations:
         inverses, (positions, A) = 1 / (self.diagonal[:, None] + alphas), self.heaviest
         factors = {alpha: factor_shifted(A, alpha) for alpha in np.unique(alphas)}
 
-        def inverse(R: np.ndarray):
-            Z = inverses * R
+        def inverse(R: np.ndarray) -> np.ndarray:
+            Z: np.ndarray = inverses * R
             for alpha, C in factors.items():
                 if C is not None:  # singular to rounding: the diagonal will do
                     part = np.ix_(positions, np.flatnonzero(alphas == alpha))
@@ -252,8 +253,8 @@ class FourierEquations:
                 f"larger tol (up to {DIRECT} coordinates are solved directly)."
             )
         Phi = as_numpy(space.coordinates(rows)).T
-        W = self.solve(Phi, np.full(len(found), alpha)).coef
-        return alpha * np.sum(Phi * W, axis=0) + space.unseen
+        found[:] = np.sum(Phi * self.solve(Phi, np.full(len(found), alpha)).coef, axis=0)
+        return alpha * found + space.unseen
 
 
 # --- ridge on a map -------------------------------------------------------------------------------

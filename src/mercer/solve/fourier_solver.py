@@ -10,13 +10,14 @@ difference, with much to spare, and at some of the rows s is computed with K.
 
 import importlib.util
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..engine import as_numpy, evenly, namespace, on_device_of, readable, tiles, using
+from ..engine import Array, as_numpy, evenly, namespace, on_device_of, readable, tiles, using
 from ..expansion import Expansion
 from ..kernels import Kernel
 from ..kernels import points as pts
@@ -55,7 +56,7 @@ class FourierSolver(DualSolver):
 
     name = "fourier"
 
-    def _refusal(self, problem, asked):
+    def _refusal(self, problem: RidgeProblem, asked: bool) -> str | None:
         training, kernel = problem.training, problem.kernel
         many = problem.n >= LEAST_ROWS and importlib.util.find_spec("finufft")
         if not (asked or (many and problem.in_double and training.points.ndim == 2)):
@@ -81,11 +82,11 @@ class FourierSolver(DualSolver):
         plan = self._plan(problem)
         return Cost(plan.seconds, plan.bytes)
 
-    def _plan(self, problem) -> Any:
+    def _plan(self, problem: RidgeProblem) -> Any:
         """Eight digits where that takes few frequencies, else `tol`."""
         return problem.cached(("fourier", self.quick), lambda: self._made_plan(problem))
 
-    def _made_plan(self, problem):
+    def _made_plan(self, problem: RidgeProblem) -> FourierPlan | None:
         limit, points = problem.training.resources.limit(), problem.training.points
         largest = 1.0 if problem.weights is None else float(np.max(problem.weights))
         noise = problem.alpha.smallest / largest
@@ -105,7 +106,7 @@ class FourierSolver(DualSolver):
         found: Any = None
         T = np.asarray(as_numpy(rows.T), dtype=np.float64)
 
-        def equations(B: Any, penalties: np.ndarray):
+        def equations(B: Any, penalties: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
             nonlocal found
             found = self._found(problem, plan, points, B, penalties)
             return on_device_of(found.coef, points, dtype=float), found.bounds, found.norms
@@ -133,7 +134,14 @@ class FourierSolver(DualSolver):
         how = {"max_iter": problem.max_iter, "tol": problem.tol}
         return solved.solution(FourierSolution, problem, S, alphas, self.name, **known, **how)
 
-    def _found(self, problem, plan, points, T, alphas) -> "DualSystem":
+    def _found(
+        self,
+        problem: RidgeProblem,
+        plan: FourierPlan,
+        points: Array,
+        T: np.ndarray,
+        alphas: np.ndarray,
+    ) -> "DualSystem":
         """With the tolerance of the plan, and a smaller one where rows show that it is needed."""
         kernel, weights = problem.kernel, problem.with_weight.weights
         limit = problem.training.resources.limit()
@@ -167,7 +175,9 @@ class DualSystem:
         relative to the root mean square of t
     """
 
-    def __init__(self, space: Fourier, points, weights, tol, max_iter):
+    def __init__(
+        self, space: Fourier, points: Array, weights: Array | None, tol: float, max_iter: int
+    ) -> None:
         self.space, self.points = space, points
         self.weights = np.ones(points.shape[0]) if weights is None else as_numpy(weights)
         generator = space.sums(points, None, self.weights, eps=space.finest).generator
@@ -214,7 +224,7 @@ class DualSystem:
         """Phi'V."""
         return self.space.images(self.points, V, eps=self.space.finest)
 
-    def _values(self, coef):
+    def _values(self, coef: np.ndarray) -> np.ndarray:
         return as_numpy(self.space.evaluate(self.points, coef, eps=self.space.finest))
 
 
@@ -238,10 +248,11 @@ class FourierExpansion(Expansion):
         inside = self.space.contains(X)
         if inside.all() or not inside.any():
             return self._transformed(X) if inside.any() else self.plain(X)
-        values = np.empty((X.shape[0], self.W.shape[1]))
+        values: np.ndarray = np.empty((X.shape[0], self.W.shape[1]))
         for part, evaluate in ((inside, self._transformed), (~inside, self.plain)):
             values[part] = as_numpy(evaluate(pts.take(X, np.flatnonzero(part))))
-        return on_device_of(values, self.W)
+        values = on_device_of(values, self.W)
+        return values
 
     def plain(self, X: np.ndarray) -> np.ndarray:
         """The values as sums of kernels, at every point."""
@@ -252,7 +263,7 @@ class FourierExpansion(Expansion):
         xp = namespace(self.W)
         return self.space.total_error * xp.sum(xp.abs(self.W), axis=0)
 
-    def _transformed(self, X):
+    def _transformed(self, X: Array) -> Any:
         values = self.space.evaluate(X, as_numpy(self.coef))
         return on_device_of(values, self.W) + self.b[None, :]
 
@@ -273,7 +284,7 @@ class FourierSolution(DualSolution):
         inside = on_device_of(self.prediction.space.contains(Z), bounds)
         return bounds + inside[:, None] * self.transforms[None, :]
 
-    def _ways(self, Z):
+    def _ways(self, Z: Array) -> list[tuple[np.ndarray, Callable[[Any, float], Any] | None]]:
         """In the box by Fourier coordinates, outside by one more right-hand side per point."""
         inside, few = self.prediction.space.contains(Z), self._system().equations.most_points
         return [
@@ -284,12 +295,13 @@ class FourierSolution(DualSolution):
             )
         ]
 
-    def _system(self):
+    def _system(self) -> DualSystem:
         given = (self.prediction.space, self.prediction.S, self.weights, self.tol, self.max_iter)
-        return self.cached("system", lambda: DualSystem(*given))
+        system: DualSystem = self.cached("system", lambda: DualSystem(*given))
+        return system
 
-    def _inside(self, Z, alpha):
+    def _inside(self, Z: Array, alpha: float) -> Any:
         return as_numpy(self.kernel.diagonal(Z)) - self._system().equations.variance(Z, alpha)
 
-    def _coefficients(self, T, alphas):
+    def _coefficients(self, T: Array, alphas: np.ndarray) -> Any:
         return on_device_of(self._system().solve(as_numpy(T), alphas, VARIANCE_TOL)[0], T)

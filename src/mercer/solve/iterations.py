@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..engine import (
+    Array,
     MatrixProduct,
     MemoryLimitError,
     Resources,
@@ -221,11 +222,12 @@ def solve_iteratively(
         way=system.exact.way,
     )
     if run.reason is not None:
-        warnings.warn(_not_converged(solution, run, tol), ConvergenceWarning, stacklevel=2)
+        message = _not_converged(solution, run, run.reason, tol)
+        warnings.warn(message, ConvergenceWarning, stacklevel=2)
     return solution
 
 
-def _not_converged(solution, run, tol):
+def _not_converged(solution: Certified, run: "Refinement", reason: str, tol: float) -> str:
     wanted = tol * solution.norms
     ratio = np.full(len(wanted), np.inf)  # of a function that is still zero
     with np.errstate(over="ignore"):  # of one that is nearly zero
@@ -244,7 +246,7 @@ def _not_converged(solution, run, tol):
         ),
         "interrupted": ("the iterations were interrupted", "letting them end"),
         "callback": ("the callback ended the iterations", "letting them end"),
-    }[run.reason]
+    }[reason]
     return (
         f"{why}: the certified error of target {j} is {solution.error_norms[j]:.3g}, "
         f"{ratio[j]:.3g} times what tol={tol:g} asks for (|f| = {solution.norms[j]:.3g}). The "
@@ -259,7 +261,15 @@ def _not_converged(solution, run, tol):
 class Refinement:
     """Refinement around conjugate gradients: the state that an interruption leaves behind."""
 
-    def __init__(self, system, tol, max_iter, keep_partial, callback, sizes=1.0):
+    def __init__(
+        self,
+        system: System,
+        tol: float,
+        max_iter: int,
+        keep_partial: bool,
+        callback: Callable[[Step], Any] | None,
+        sizes: Any = 1.0,
+    ) -> None:
         self.system, self.tol, self.max_iter = system, tol, max_iter
         self.sizes = sizes  # what the targets were divided by
         self.keep_partial, self.callback = keep_partial, callback
@@ -268,7 +278,7 @@ class Refinement:
         self.reason: str | None = None
         self.begun = time.perf_counter()
 
-    def solve(self):
+    def solve(self) -> Any:
         """The best b; `bounds`, `norms` and `reason` say how good it is."""
         system, xp = self.system, namespace(self.system.T)
         self.b, self.bounds = xp.zeros_like(system.T), np.full(system.T.shape[1], np.inf)
@@ -286,7 +296,7 @@ class Refinement:
                     self._certify_direction()
         return self.b
 
-    def _refine(self):
+    def _refine(self) -> None:
         product = self.system.quick or self.system.exact
         while not np.all(self._reached(self.bounds)):
             stopped = self._iterate(product)
@@ -303,14 +313,14 @@ class Refinement:
                 self.reason = stopped
                 return
 
-    def _iterate(self, product):
+    def _iterate(self, product: MatrixProduct) -> str | None:
         """Conjugate gradients on A d = residual. None, or why it must be the last time."""
         system = self.system
         reduction, most = EXACT_REDUCTION, self.max_iter
         if not product.exact:
             reduction, most = max(QUICK_REDUCTION, 0.1 * system.disturbance), QUICK_PRODUCTS
 
-        def precondition(r: Any):
+        def precondition(r: Any) -> Any:
             z, self.estimate = system.precondition(r)
             return z
 
@@ -344,7 +354,7 @@ class Refinement:
                 return None
         return None
 
-    def _certify_direction(self):
+    def _certify_direction(self) -> None:
         """Take the step, with an exact residual."""
         if self.direction is not None:
             b, self.direction = self.b + self.direction, None
@@ -352,7 +362,7 @@ class Refinement:
             self.products += 1
             self._accept(b, residual)
 
-    def _accept(self, b, residual):
+    def _accept(self, b: Array, residual: Array) -> None:
         """Keep what is an improvement."""
         system, xp = self.system, namespace(b)
         bounds = system.certify(residual, b)
@@ -366,19 +376,19 @@ class Refinement:
         self.norms = function_norms(b, system.T, residual, system.alphas)
         self._record(self.bounds, certified=True)
 
-    def _reached(self, bounds, norms=None):
+    def _reached(self, bounds: np.ndarray, norms: np.ndarray | None = None) -> np.ndarray:
         return bounds <= self.tol * (self.norms if norms is None else norms)
 
-    def _record(self, bounds, certified):
+    def _record(self, bounds: np.ndarray, certified: bool) -> Step:
         seconds = time.perf_counter() - self.begun
-        bounds = tuple(float(v) for v in bounds * self.sizes)
-        step = Step(self.products, bounds, certified, seconds)
+        known = tuple(float(v) for v in bounds * self.sizes)
+        step = Step(self.products, known, certified, seconds)
         self.history.append(step)
         self.progress.set_postfix(bound=f"{max(step.bounds):.2g}")
         self.progress.update(self.products - self.progress.n)
         return step
 
-    def _check_positive(self, pAp, p):
+    def _check_positive(self, pAp: np.ndarray, p: Array) -> None:
         """Refuse what is not a kernel (in a quick product it may be rounding)."""
         if not np.all(np.isfinite(pAp)):
             raise ValueError("the kernel matrix contains NaN or infinity on this data.")
@@ -403,7 +413,7 @@ class ConjugateGradients:
     live : columns that the last step has moved
     """
 
-    def __init__(self, times: Callable, precondition: Callable, B: Any):
+    def __init__(self, times: Callable[[Any], Any], precondition: Callable[[Any], Any], B: Any):
         self.times, self.precondition = times, precondition
         self.x, self.r = namespace(B).zeros_like(B), B + 0.0
         self.z = precondition(self.r)
@@ -432,7 +442,7 @@ class ConjugateGradients:
         self.p = self.z + self.p * beta
 
 
-def _quotient(a, b, where):
+def _quotient(a: np.ndarray, b: np.ndarray, where: np.ndarray) -> np.ndarray:
     return np.where(where, a / np.where(where, b, 1.0), 0.0)
 
 

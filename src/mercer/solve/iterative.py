@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,14 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
-from ..engine import MatrixProduct, as_numpy, coordinates_bytes, matrix_bytes, one_blas_thread
+from ..engine import (
+    Array,
+    MatrixProduct,
+    as_numpy,
+    coordinates_bytes,
+    matrix_bytes,
+    one_blas_thread,
+)
 from ..space import factorize
 from .dual import FEW, DualSolution, DualSolver
 from .iterations import solve_iteratively
@@ -18,7 +26,7 @@ from .optimal_scoring import Shrinkage
 from .primal import chooses_by_all_errors
 from .problem import Choice, Given, RidgeProblem
 from .ridge_path import RidgePath, choose, choose_on_rows
-from .solver import CannotSolve, Cost, Steps, TooLarge
+from .solver import CannotSolve, Cost, Step, Steps, TooLarge
 from .system import SHARE_OF_ALPHA, VECTORS, chosen_rank, vectors_of
 
 # Operations that one number of a stored kernel matrix costs in a product with a vector.
@@ -40,7 +48,7 @@ class Iterative(DualSolver):
 
     name = "iterative"
 
-    def _refusal(self, problem, asked):
+    def _refusal(self, problem: RidgeProblem, asked: bool) -> str | None:
         if asked:
             return None
         replaces = self._replaces_a_factor(problem)
@@ -72,11 +80,11 @@ class Iterative(DualSolver):
         operations = 3 * n * p**2 + products * t * n * (4 * p + STORED * n)
         return Cost.of(needed, starts=1, values=values, operations=operations)
 
-    def _held(self, problem):
+    def _held(self, problem: RidgeProblem) -> int:
         """Bytes of vectors, and of rows as products need them."""
         return int(vectors_of(problem.kernel, problem.training.points, problem.n_columns))
 
-    def _landmarks(self, problem):
+    def _landmarks(self, problem: RidgeProblem) -> int:
         """Those that memory allows, or fewer: they end where they leave little beside alpha."""
         most = chosen_rank(problem.n, problem.limit, problem.training.points)
         if not problem.is_judged:
@@ -86,7 +94,7 @@ class Iterative(DualSolver):
         # Chosen at random, about twice as many as eigenvectors would do.
         return min(most, 2 * enough) if enough < len(left) // 2 else most
 
-    def _products(self, problem, p):
+    def _products(self, problem: RidgeProblem, p: int) -> float:
         """Predicted from the spectrum of a sample: what p landmarks leave, beside alpha."""
         if not problem.is_judged:
             return QUICK_PRODUCTS
@@ -99,7 +107,7 @@ class Iterative(DualSolver):
         condition = 1 + left / max(problem.alpha.smallest, 1e-300)
         return 2 + 0.5 * math.sqrt(condition) * math.log(2 / self._tol(problem))
 
-    def _tol(self, problem):
+    def _tol(self, problem: RidgeProblem) -> float:
         digits = problem.digits if self._replaces_a_factor(problem) else problem.tol
         return min(problem.tol, digits)
 
@@ -109,7 +117,7 @@ class Iterative(DualSolver):
         with one_blas_thread() if few else nullcontext():
             return self._solve(problem)
 
-    def _solve(self, problem):
+    def _solve(self, problem: RidgeProblem) -> "IterativeSolution":
         rows, kernel, points = problem.with_weight, problem.kernel, problem.training.points
         quick, tol = self._replaces_a_factor(problem), self._tol(problem)
         choice, known = self._choice(problem)
@@ -124,7 +132,7 @@ class Iterative(DualSolver):
         found: Any = None
         again = {"tol": tol, "resources": rows.training.resources, **vars(problem.preconditioning)}
 
-        def equations(B: Any, penalties: np.ndarray):
+        def equations(B: Any, penalties: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
             nonlocal found
             with warnings.catch_warnings():
                 if quick or problem.intercept:
@@ -160,7 +168,7 @@ class Iterative(DualSolver):
             solution.cached("explained", lambda: known)
         return solution
 
-    def _choice(self, problem) -> tuple[Choice | None, "Explained | None"]:
+    def _choice(self, problem: RidgeProblem) -> tuple[Choice | None, "Explained | None"]:
         """(how alpha was chosen, landmarks that explain nearly all of the kernel)."""
         rule, known = problem.alpha, None
         if isinstance(rule, Shrinkage):
@@ -177,11 +185,11 @@ class Iterative(DualSolver):
         return choose_on_rows(problem), known
 
 
-def _hopeless(tol):
+def _hopeless(tol: float) -> Callable[[Step], bool]:
     """A callback that ends iterations which will not be done within QUICK_PRODUCTS."""
     first: list[float] = []
 
-    def callback(step: Any):
+    def callback(step: Step) -> bool:
         now = max(*step.bounds, np.finfo(float).tiny)
         first.append(now)
         fallen = math.log(first[0] / now)
@@ -197,18 +205,18 @@ class IterativeSolution(DualSolution):
 
     again: dict[str, Any] | None = None  # options of further solves, which variances take
 
-    def _ways(self, Z):
+    def _ways(self, Z: Array) -> list[tuple[np.ndarray, Callable[[Any, float], Any] | None]]:
         """Further solves for few points, a certified upper value for many."""
         self.kernel.layout.require_data(
             "form='iterative' has no standard deviations for a precomputed kernel: use 'dual'."
         )
         return [(np.arange(Z.shape[0]), self._by_solves if Z.shape[0] <= FEW else None)]
 
-    def _coefficients(self, T, alphas):
+    def _coefficients(self, T: Array, alphas: np.ndarray) -> Any:
         given = (self.kernel, self.prediction.S, T, alphas, self.weights)
         return solve_iteratively(*given, **(self.again or {})).coef
 
-    def _left(self, alpha, rows):
+    def _left(self, alpha: float, rows: np.ndarray) -> np.ndarray:
         """From landmarks where they explain nearly all, else from the nearest rows of each."""
         known = self.cached("explained", lambda: None)
         return super()._left(alpha, rows) if known is None else known.unexplained(alpha)[rows]
@@ -263,12 +271,12 @@ class Explained:
         left = self.path.residuals(alpha)[1]
         ratio, gap = left * self.missed / alpha, self.leverage_gap(alpha)
 
-        def excess(c: Any):
+        def excess(c: float) -> float:
             return float(np.mean(left - left / (1 + c * ratio))) - gap
 
-        if gap <= 0 or excess(1.0) <= 0:
-            return left / (1 + (gap > 0) * ratio)
-        return left / (1 + brentq(excess, 0.0, 1.0, xtol=1e-3) * ratio)
+        c = gap > 0 if gap <= 0 or excess(1.0) <= 0 else brentq(excess, 0.0, 1.0, xtol=1e-3)
+        unexplained: np.ndarray = left / (1 + c * ratio)
+        return unexplained
 
     def leverage_gap(self, alpha: float) -> float:
         """How much larger the mean leverage is with all rows than with landmarks, as a rule.
@@ -278,10 +286,10 @@ class Explained:
         """
         path = self.path
 
-        def inverse(v: Any):
+        def inverse(v: Any) -> Any:
             return (v - path.Q @ ((path.Q.T @ v) / (path.values + alpha)[:, None])) / alpha
 
-        def centred(v: Any):
+        def centred(v: Any) -> Any:
             return v - v.mean(axis=0)
 
         rng = np.random.default_rng(self.seed)

@@ -22,6 +22,7 @@ taken out. In it K is F F' of a few landmarks, which factors of their size inver
 """
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -32,6 +33,7 @@ from scipy.special import expit, softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from ..engine import (
+    Array,
     MatrixProduct,
     as_numpy,
     coordinates_bytes,
@@ -41,9 +43,9 @@ from ..engine import (
     on_device_of,
     tiles,
 )
-from ..kernels import Linear, remembering
-from ..rows import Training
-from ..space import factorize
+from ..kernels import Kernel, Linear, remembering
+from ..rows import Training, Workers
+from ..space import Fit, factorize
 from .auto import Way, first_of, offered, solve_ridge
 from .box_dual import low_rank_factor
 from .dual import Direct
@@ -90,8 +92,8 @@ class LogisticProblem:
     def targets(self) -> np.ndarray:
         """One column for two classes, else one for each."""
         if self.binary:
-            return (self.codes == 1).astype(float)[:, None]
-        return np.eye(self.n_classes)[self.codes]
+            return np.where(self.codes == 1, 1.0, 0.0)[:, None]
+        return np.eye(self.n_classes).take(self.codes, axis=0)
 
     @property
     def binary(self) -> bool:
@@ -101,13 +103,14 @@ class LogisticProblem:
     def weights(self, P: np.ndarray) -> np.ndarray:
         """C p (1 - p), which must not vanish."""
         P = np.clip(P, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-        return self.C[:, None] * P * (1 - P)
+        weights: np.ndarray = self.C[:, None] * P * (1 - P)
+        return weights
 
-    def offers(self) -> list[tuple[Any, Way]]:
+    def offers(self) -> list[tuple[Solver, Way]]:
         """Those of all solvers for the usual number of steps, the cheapest first."""
         # Weights are C / 4 at most.
         step = _ridge(self.training, np.zeros((len(self.codes), 1)), 4 / float(self.C.mean()))
-        known = Direct() if self.binary else Iterative()
+        known: Solver = Direct() if self.binary else Iterative()
         # Who reads a kernel of unknown validity tests it: no need to do so with every step.
         if not self.training.kernel.is_proven and known.refusal(step) is None:
             made = [(known, Way.of(known, step, asked=True))]
@@ -130,7 +133,9 @@ class LogisticProblem:
         with remembering(self.training.kernel):
             return self._solve(tol, space or self.workspace(), start)
 
-    def _solve(self, tol, space, start):
+    def _solve(
+        self, tol: float, space: "Workspace", start: "LogisticSolution | None"
+    ) -> "LogisticSolution":
         A, F, size = 0.0 * self.targets, 0.0 * self.targets, 0.0
         found: Any = None
         if start is not None:
@@ -156,23 +161,27 @@ class LogisticProblem:
                 found = LogisticSolution(A, dual, b, F, certificate, step, done)
             if found.converged or (not better and gained <= STALLED * abs(objective)):
                 break
-        return found
+        best: LogisticSolution = found
+        return best
 
     # --- the loss ---------------------------------------------------------------------------------
 
-    def _probabilities(self, F, b):
-        return expit(F + b) if self.binary else softmax(F + b, axis=1)
+    def _probabilities(self, F: np.ndarray, b: np.ndarray) -> np.ndarray:
+        P: np.ndarray = expit(F + b) if self.binary else softmax(F + b, axis=1)
+        return P
 
-    def _dual(self, P):
+    def _dual(self, P: np.ndarray) -> np.ndarray:
         """C (Y - P); of several classes without a difference of nearly equal numbers."""
         if self.binary:
-            return self.C[:, None] * (self.targets - P)
-        own = self.targets > 0
-        others = np.where(own, 0.0, P)
-        misses = np.where(own, others.sum(axis=1, keepdims=True), -others)
-        return self.C[:, None] * misses
+            misses = self.targets - P
+        else:
+            own = self.targets > 0
+            others = np.where(own, 0.0, P)
+            misses = np.where(own, others.sum(axis=1, keepdims=True), -others)
+        dual: np.ndarray = self.C[:, None] * misses
+        return dual
 
-    def _loss(self, F, b):
+    def _loss(self, F: np.ndarray, b: np.ndarray) -> float:
         E, C = F + b, self.C
         if self.binary:
             return float(C @ (np.logaddexp(0.0, E) - self.targets * E)[:, 0])
@@ -182,10 +191,10 @@ class LogisticProblem:
         others = np.sum(np.where(self.targets > 0, 0.0, np.exp(E - top[:, None])), axis=1)
         return float(C @ (top + np.log1p(others + np.expm1(-top))))
 
-    def _objective(self, A, F, b):
+    def _objective(self, A: np.ndarray, F: np.ndarray, b: np.ndarray) -> float:
         return 0.5 * float(np.sum(A * F)) + self._loss(F, b)
 
-    def intercepts(self, F: np.ndarray, b: np.ndarray):
+    def intercepts(self, F: np.ndarray, b: np.ndarray) -> np.ndarray:
         """The best ones for these values, so that the dual coefficients sum to zero; from b on."""
         if self.binary:
             share = float(self.C @ self.targets[:, 0])
@@ -201,11 +210,14 @@ class LogisticProblem:
             b = b - t * step
             if float(np.abs(step).max()) <= 1e-14 * (1 + float(np.abs(b).max())) or t <= 1e-6:
                 break
-        return b - b.mean()
+        b = b - b.mean()
+        return b
 
     # --- a step -----------------------------------------------------------------------------------
 
-    def step(self, space: "Workspace", A: np.ndarray, F: np.ndarray, b: np.ndarray):
+    def step(
+        self, space: "Workspace", A: np.ndarray, F: np.ndarray, b: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """(Newton's step of the coefficients, its product with K), roughly: the next mends it."""
         P = self._probabilities(F, b)
         R, W = self._dual(P) - A, self.weights(P)
@@ -214,12 +226,14 @@ class LogisticProblem:
             return D, space.times(D)
         return self._coupled(space, R, P, space.inverse(SEVERAL * W))
 
-    def _coupled(self, space, R, P, inverse):
+    def _coupled(
+        self, space: "Workspace", R: np.ndarray, P: np.ndarray, inverse: Callable[[Any], Any]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The step of several classes, by conjugate gradients in the inner product of K."""
         CP = self.C[:, None] * P
         shifts = np.linalg.pinv(np.diag(CP.sum(axis=0)) - P.T @ CP, rcond=1e-12, hermitian=True)
 
-        def weighted(V: Any):
+        def weighted(V: Any) -> Any:
             return CP * V - CP * np.sum(P * V, axis=1, keepdims=True)
 
         D, image = np.zeros_like(R), np.zeros_like(R)
@@ -250,7 +264,9 @@ class LogisticProblem:
 
     # --- the certificate --------------------------------------------------------------------------
 
-    def _certificate(self, space, A, F, b, size):
+    def _certificate(
+        self, space: "Workspace", A: np.ndarray, F: np.ndarray, b: np.ndarray, size: float
+    ) -> tuple[np.ndarray, Certificate]:
         """(dual, certificate): f against the function of the dual point C (Y - P), whose
         divergences are all zero."""
         rounding, C = self.rounding, self.C
@@ -269,7 +285,7 @@ class LogisticProblem:
         shift = self._shift(F, b, error_norm * rounding.lengths + errors)
         return dual, Certificate(gap, error_norm, shift, square**0.5)
 
-    def _shift(self, F, b, errors):
+    def _shift(self, F: np.ndarray, b: np.ndarray, errors: np.ndarray) -> float:
         if not self.binary:
             # Sorted by how far they moved, neighbouring intercepts are sqrt(2) errors apart at
             # most: else the probabilities of all classes above a gap would rise in every row.
@@ -313,7 +329,7 @@ class Workspace:
             room -= coordinates_bytes(n, r, copies=3)
         self.known = replace(self.known, product=self._product(kernel, self.X, room))
 
-    def _landmarks(self, most, several):
+    def _landmarks(self, most: int, several: bool) -> Fit:
         """About half as many as for one problem alone, since every step has its weights, and fewer
         where it has several."""
         kernel, X = self.training.kernel, self.X
@@ -324,8 +340,8 @@ class Workspace:
         how: dict[str, Any] = {"rng": resources.rng(), "memory_limit": resources.memory_limit}
         return factorize(kernel, X, max_rank=min(rank, most), pivots="random", **how)
 
-    def _product(self, kernel, X, room):
-        workers = self.training.workers
+    def _product(self, kernel: Kernel, X: Array, room: float) -> MatrixProduct:
+        workers: Workers | None = self.training.workers
         if workers is not None:
             workers.give(kernel, X)
             return workers.exact_product()
@@ -337,17 +353,17 @@ class Workspace:
             return MatrixProduct(lambda V: K @ V, "stored", True)
         return MatrixProduct.of(kernel, X, room)
 
-    def times(self, V: Any):
+    def times(self, V: Any) -> np.ndarray:
         """K V of a NumPy array, where the points are."""
         return as_numpy(self.known.product(on_device_of(V, self.X, dtype=float)))
 
-    def inverse(self, W: np.ndarray):
+    def inverse(self, W: np.ndarray) -> Callable[[Any], np.ndarray]:
         """R -> D, roughly: D + W (K D + b) = R and 1'D = 0, each column with weights of its own."""
         if W.shape[1] > 1 and self.solver.name == "iterative" and self.known.landmarks is not None:
             return _low_rank_inverse(self.known.landmarks.F, W)
         W = np.maximum(W, np.finfo(float).tiny)
 
-        def columns(R: Any):
+        def columns(R: Any) -> np.ndarray:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate says how far
                 steps = [self._solved(R[:, j] / W[:, j], W[:, j]) for j in range(R.shape[1])]
@@ -355,7 +371,7 @@ class Workspace:
 
         return columns
 
-    def _solved(self, t, weights):
+    def _solved(self, t: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """The coefficients; by iterations where the equations are singular to rounding."""
         problem = _ridge(self.training, t[:, None], 1.0, weights, self.known)
         try:
@@ -377,27 +393,34 @@ class Workspace:
         W = problem.weights(P)
         T = E + problem.C[:, None] * (problem.targets - P) / W
         last = _ridge(self.training, T, 1.0, W[:, 0], self.known)
-        return (T - solve_ridge(last, "direct").left_out().residuals)[:, 0]
+        odds: np.ndarray = T - solve_ridge(last, "direct").left_out().residuals
+        return odds[:, 0]
 
 
-def _ridge(training, T, alpha, weights=None, known=None):
+def _ridge(
+    training: Training,
+    T: np.ndarray,
+    alpha: float,
+    weights: np.ndarray | None = None,
+    known: Preconditioning | None = None,
+) -> RidgeProblem:
     """A step of Newton's method: weighted ridge with an intercept, to what a step needs."""
     problem = RidgeProblem(training, T, Given(np.array([alpha])), weights, intercept=True)
     known = problem.preconditioning if known is None else known
     return replace(problem, tol=FORCING, digits=FORCING, preconditioning=known)
 
 
-def _low_rank_inverse(F, W):
+def _low_rank_inverse(F: Array, W: np.ndarray) -> Callable[[Any], np.ndarray]:
     """The same with F F' instead of K: (I + W F F')^-1 = I - W F (I + F'W F)^-1 F'."""
     xp, W = namespace(F), on_device_of(W, F)
     factors = [low_rank_factor(F, W[:, j]) for j in range(W.shape[1])]
 
-    def applied(R: Any):
+    def applied(R: Any) -> Any:
         inner = F.T @ R
         inner = [solve_factored(C, inner[:, j]) for j, C in enumerate(factors)]
         return R - W * (F @ xp.stack(inner, axis=1))
 
-    def inverse(R: Any):
+    def inverse(R: Any) -> np.ndarray:
         D = applied(on_device_of(R, F))
         return as_numpy(D - ones * xp.sum(D, axis=0))
 
@@ -408,7 +431,7 @@ def _low_rank_inverse(F, W):
     return inverse
 
 
-def best_log_intercept(values: np.ndarray, C: np.ndarray, share: Any) -> float:
+def best_log_intercept(values: np.ndarray, C: np.ndarray, share: float) -> float:
     """b with sum_i C_i p(values_i + b) = share: the sum increases in b."""
     middle = float(np.log(share) - np.log(C.sum() - share))
     low, high = middle - float(values.max()), middle - float(values.min())
@@ -416,4 +439,5 @@ def best_log_intercept(values: np.ndarray, C: np.ndarray, share: Any) -> float:
     def excess(b: float) -> float:
         return float(C @ expit(values + b)) - share
 
-    return brentq(excess, low - 1, high + 1, xtol=EPS, rtol=4 * EPS, maxiter=1000)
+    b: float = brentq(excess, low - 1, high + 1, xtol=EPS, rtol=4 * EPS, maxiter=1000)
+    return b

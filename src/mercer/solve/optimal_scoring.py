@@ -11,7 +11,7 @@ axes and decision functions are combinations of the functions that ridge has fou
 for them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from ..engine import (
+    Array,
     MatrixProduct,
     as_numpy,
     eigh,
@@ -54,7 +55,8 @@ class Mixture:
     shares: np.ndarray
 
     def __call__(self, f: np.ndarray) -> np.ndarray:
-        return (f - self.shares) @ self.mix + self.constants
+        values: np.ndarray = (f - self.shares) @ self.mix + self.constants
+        return values
 
     def of(self, prediction: Any) -> Any:
         """The same functions as an Expansion, or on the coordinates of a map."""
@@ -116,7 +118,8 @@ class Fisher:
 
     @property
     def shares(self) -> np.ndarray:
-        return self.counts / self.counts.sum()
+        shares: np.ndarray = self.counts / self.counts.sum()
+        return shares
 
     @property
     def freedom(self) -> float:
@@ -214,7 +217,7 @@ class Shrinkage:
         alpha = max(share * within / (len(Y) - len(counts)), EPS * trace)
         return _chosen(alpha, judged, share, temperature)
 
-    def _on_sample(self, problem, codes):
+    def _on_sample(self, problem: RidgeProblem, codes: np.ndarray) -> tuple[float, float, int]:
         """(shrinkage, temperature, rows): the most likely ones for left-out rows of a sample."""
         # Evenly among rows sorted by class: every class has its share.
         order = np.argsort(codes, kind="stable")
@@ -229,7 +232,7 @@ class Shrinkage:
         return *most_likely(likelihoods), len(some)
 
 
-def _chosen(alpha, rows, share, temperature):
+def _chosen(alpha: float, rows: int, share: float, temperature: float) -> Choice:
     return Choice(alpha, np.array([alpha]), np.zeros(1), rows, None, share, temperature)
 
 
@@ -281,8 +284,8 @@ class LeftOutClasses:
         return within_trace(self.values, self.projected, self.counts) / self._freedom
 
     @property
-    def _freedom(self):
-        return self.counts.sum() - len(self.counts)
+    def _freedom(self) -> float:
+        return float(self.counts.sum()) - len(self.counts)
 
     def __call__(self, Phi: Any, labels: Any, rho2: Any = None) -> np.ndarray:
         """Sums of log-likelihoods, one per shrinkage and temperature."""
@@ -304,7 +307,7 @@ class LeftOutClasses:
                 sums[i, j] = float(likely[np.arange(len(seen)), codes[seen]].sum())
         return sums
 
-    def _distances(self, Phi, codes):
+    def _distances(self, Phi: Array, codes: np.ndarray) -> Iterator[np.ndarray]:
         """Squared Mahalanobis distances of left-out rows to the class means without them."""
         xp, C = namespace(Phi), len(self.counts)
         Y = (Phi - on_device_of(self.mean, Phi)[None, :]) @ on_device_of(self.vectors, Phi)
@@ -332,7 +335,15 @@ class LeftOutClasses:
             own_w = own[:, i] + np.einsum("ic,ic->i", P @ (turn * self.counts[None, :]), P)
             yield self._without(own_w, P @ turn, between, codes, apart, ridge)
 
-    def _without(self, own, to_means, between, codes, apart, ridge):
+    def _without(
+        self,
+        own: np.ndarray,
+        to_means: np.ndarray,
+        between: np.ndarray,
+        codes: np.ndarray,
+        apart: np.ndarray,
+        ridge: float,
+    ) -> np.ndarray:
         rows, classes = np.arange(len(codes)), np.diagonal(between)
         plain = own[:, None] - 2 * to_means + classes[None, :]
         mine = to_means[rows, codes]
@@ -344,7 +355,8 @@ class LeftOutClasses:
         rest = np.maximum(1 - f * q, ridge / (f * apart + ridge))
         distances = plain + (f / rest)[:, None] * cross**2
         distances[rows, codes] = f**2 * q / rest
-        return (self._freedom - 1) * np.maximum(distances, 0.0)
+        scaled: np.ndarray = (self._freedom - 1) * np.maximum(distances, 0.0)
+        return scaled
 
 
 def within_trace(values: Any, projected: Any, counts: np.ndarray) -> float:

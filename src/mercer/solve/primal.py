@@ -2,12 +2,13 @@
 on those of some rows, for more rows than can be solved exactly."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse
 
 from ..engine import (
+    Array,
     MapBytes,
     MemoryLimitError,
     as_numpy,
@@ -46,6 +47,8 @@ PANEL_VALUES = 1 << 23
 # Added to k(S, S), relative to its mean diagonal: enough for smooth kernels, whose matrices are
 # singular to rounding, and far below any penalty that leave-one-out can tell from zero.
 FIRST_JITTER = 1e-12
+
+PrimalKind = TypeVar("PrimalKind", bound="PrimalSolution")
 
 
 class Primal(Solver):
@@ -104,7 +107,8 @@ class Primal(Solver):
         statistic = Statistic(of, problem.columns, movable=centred and not weighted)
         if problem.labels:  # classes are known after the pass that adds up their coordinates
             statistic = Statistic(ByClass.of, problem.columns[:1], movable=True)
-        return solve_on_map(problem, fit_map(problem.training, options, statistic), self.name)
+        fit = fit_map(problem.training, options, statistic)
+        return solve_on_map(problem, fit, self.name, PrimalSolution)
 
 
 def chooses_by_all_errors(problem: RidgeProblem) -> bool:
@@ -114,8 +118,10 @@ def chooses_by_all_errors(problem: RidgeProblem) -> bool:
     return any(s.refusal(problem, asked=False) is None for s in (Direct(), Primal()))
 
 
-def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str, kind: Any = None) -> Any:
-    """A PrimalSolution, or one of another kind, from the sums of a fitted map."""
+def solve_on_map(
+    problem: RidgeProblem, fit: MapFit, name: str, kind: type[PrimalKind]
+) -> PrimalKind:
+    """A solution of this kind, from the sums of a fitted map."""
     sums = fit.sums.spread if problem.labels else fit.sums
     if not sums.n > 0:
         raise ValueError("sample_weight must not be all zero.")
@@ -147,7 +153,7 @@ def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str, kind: Any = None
             within = float(xp.linalg.trace(second)) / sums.n + float(xp.sum(mean**2))
             shifts = errors * (within + max(fit.max_residual, 0.0)) ** 0.5
     points, kept = _kept(problem, fit, second)
-    solution = (kind or PrimalSolution)(
+    solution = kind(
         fit.map.linear(coef, b),
         alphas,
         name,
@@ -168,14 +174,14 @@ def solve_on_map(problem: RidgeProblem, fit: MapFit, name: str, kind: Any = None
     return solution
 
 
-def _held(problem):
+def _held(problem: RidgeProblem) -> int:
     """Arrays of coordinates that leave-one-out holds: turned, squared, and what it was made of."""
     if not isinstance(problem.alpha, LeaveOneOut):
         return 0
     return 3 + problem.intercept + (problem.weights is not None)
 
 
-def _kept(problem, fit, second):
+def _kept(problem: RidgeProblem, fit: MapFit, second: Array) -> tuple[Any, Any]:
     """(rows, sums): the smaller of the two, from which factors are made again."""
     points, r = fit.points, second.shape[0]
     small = (
@@ -187,7 +193,9 @@ def _kept(problem, fit, second):
     return (points, None) if small else (None, second)
 
 
-def _dual(fit, Phi, T, w, coef, b, alphas):
+def _dual(
+    fit: MapFit, Phi: Array, T: Array, w: Array | None, coef: Array, b: Array, alphas: np.ndarray
+) -> Any:
     """a = W (t - f) / alpha: the w of [KERNELS] (3) is Phi'a. None for other functions."""
     if np.min(alphas) <= 0:
         try:
@@ -202,7 +210,15 @@ def _dual(fit, Phi, T, w, coef, b, alphas):
     return left / on_device_of(alphas, Phi)[None, :]
 
 
-def _choice(problem, fit, second, mean, Phi, T, w) -> Choice:
+def _choice(
+    problem: RidgeProblem,
+    fit: MapFit,
+    second: Array,
+    mean: Array | None,
+    Phi: Array | None,
+    T: Any,
+    w: Array | None,
+) -> Choice:
     """Every penalty at once, from Phi'Phi = V D V'."""
     rule = problem.alpha
     if Phi is None:
@@ -228,7 +244,15 @@ def _choice(problem, fit, second, mean, Phi, T, w) -> Choice:
     return choose(path, rule)
 
 
-def _error_norms(fit, sums, coef, residuals, alphas, dual, w):
+def _error_norms(
+    fit: MapFit,
+    sums: Spread,
+    coef: Array,
+    residuals: Array,
+    alphas: np.ndarray,
+    dual: Array | None,
+    w: Array | None,
+) -> np.ndarray | None:
     """|f - f*| at most, f* the solution with the kernel itself.
 
     With R = K - Phi Phi' and a = W (t - f) / alpha, the residual of the dual equations is -R a, and
@@ -241,7 +265,7 @@ def _error_norms(fit, sums, coef, residuals, alphas, dual, w):
     xp, eta = namespace(coef), 2 * float(space.roundoff())
     size = float(xp.sqrt(xp.sum(second * second)))
     left, of_coef, of_cross = (column_norms(V) for V in (residuals, coef, cross))
-    norms = (left + eta * (size * of_coef + of_cross)) / alphas
+    norms: np.ndarray = (left + eta * (size * of_coef + of_cross)) / alphas
     kernel, largest = fit.map.kernel, max(float(fit.max_residual), 0.0)
     if dual is not None:
         lengths = kernel.layout.lengths(kernel, fit.points)
@@ -264,7 +288,8 @@ def _error_norms(fit, sums, coef, residuals, alphas, dual, w):
         left = positive_part(left) + second.shape[0] * eps_of(coef) * sums.squares
         missed = np.sqrt(weighed * as_numpy(left).astype(np.float64)) / alphas
     centred = 2.0 if fit.map.mean is not None or sums.mean is not None else 1.0
-    return norms + centred * missed * (1 + np.sqrt(weighed) / (2 * np.sqrt(alphas)))
+    norms += centred * missed * (1 + np.sqrt(weighed) / (2 * np.sqrt(alphas)))
+    return norms
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,15 +302,15 @@ class PrimalSolution(RidgeSolution):
     second: Any = None  # Phi'Phi (about the mean), or None where `points` make it again
     points: Any = None  # the training rows, or None
 
-    def _factor(self, alpha):
-        def make():
+    def _factor(self, alpha: float) -> Any:
+        def make() -> Any:
             made = self.second is None
             second = gram(self._rows(self.points, self.weights)) if made else self.second
             return factor_shifted(second, alpha)
 
         return self.cached(alpha, make)
 
-    def _rows(self, points, weights=None):
+    def _rows(self, points: Array, weights: Array | None = None) -> Any:
         """Coordinates, about the mean, times the roots of the weights."""
         Phi = self.prediction.map(points)
         Phi = Phi.toarray() if scipy.sparse.issparse(Phi) else Phi
@@ -308,7 +333,7 @@ class PrimalSolution(RidgeSolution):
         # The residual may be a coordinate already.
         unseen = 0.0 if feature_map.append_residual else rho2
 
-        def of_alpha(alpha: float):
+        def of_alpha(alpha: float) -> Any:
             seen = row_norms(solve_triangular(self._factor(alpha), Phi.T).T, xp)
             return unseen + alpha * (seen if self.mean is None else seen + 1 / self.total)
 
@@ -324,7 +349,7 @@ class PrimalSolution(RidgeSolution):
         weights = np.ones(len(some)) if self.weights is None else as_numpy(self.weights)[some]
         own = as_numpy(row_norms(Phi, namespace(Phi)))
 
-        def left(alpha: float):
+        def left(alpha: float) -> Any:
             found = row_norms(solve_triangular(self._factor(alpha), Phi.T).T, namespace(Phi))
             h = weights * (as_numpy(found) + (0.0 if self.mean is None else 1 / self.total))
             return np.maximum(1 - h, 1e-3 * alpha / (weights * own + alpha))
@@ -382,7 +407,7 @@ class LandmarkSolver(Solver):
         return solution
 
 
-def _bytes(n, m):
+def _bytes(n: int, m: int) -> int:
     """A few matrices of the size of the landmarks, and a panel of rows."""
     panel = min(n, max(256, PANEL_VALUES // m))
     return int(matrix_bytes(m, 6) + coordinates_bytes(panel, m, 3))
@@ -410,7 +435,8 @@ class LandmarkSolution(PrimalSolution):
 
     @property
     def space(self) -> Landmarks:
-        return self.prediction.map.space
+        space: Landmarks = self.prediction.map.space
+        return space
 
     def first(self, n_landmarks: int) -> "LandmarkSolution":
         """The same ridge on the first landmarks only: leading blocks of both factors."""
@@ -472,7 +498,7 @@ class LandmarkSolution(PrimalSolution):
         variances = unseen + alpha * (1 + leverage / left)
         return LeftOut(as_numpy(errors), as_numpy(left), as_numpy(variances))
 
-    def _without(self, L, landmarks, answers, F):
+    def _without(self, L: Array, landmarks: np.ndarray, answers: Array, F: Array) -> Any:
         """Unseen part, open part and fitted value of landmarks by all other landmarks.
 
         u = C^-1 e_j / |C^-1 e_j| is the direction that the others do not span: they miss

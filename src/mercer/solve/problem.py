@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import TravelsAsNumPy, as_numpy, current, evenly, matrix_bytes, namespace, tiles
-from ..kernels import Linear
+from ..kernels import Kernel, Linear
 from ..kernels import points as pts
 from ..rows import Column, HeldRows, Training
 from ..space import MapOptions, factorize
@@ -165,7 +165,7 @@ class RidgeProblem(Caching):
     patience: float = math.inf
     keep_partial: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.n_targets:
             object.__setattr__(self, "n_targets", self.T.shape[1])
 
@@ -178,7 +178,7 @@ class RidgeProblem(Caching):
         return cls(training, T, alpha, weights, intercept=True, map=options)
 
     @property
-    def kernel(self):
+    def kernel(self) -> Kernel:
         return self.training.kernel
 
     @property
@@ -295,7 +295,7 @@ class RidgeProblem(Caching):
     def _sample_factor(self) -> np.ndarray:
         return self._factor_of(min(self.n, SAMPLE))
 
-    def _factor_of(self, m):
+    def _factor_of(self, m: int) -> np.ndarray:
         """F with F F' = K, for so many rows of the sample."""
         some = evenly(self.n, SAMPLE)
         some = some[evenly(len(some), m)]

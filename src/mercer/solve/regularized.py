@@ -7,6 +7,7 @@ import numpy as np
 import scipy.linalg
 
 from ..engine import (
+    Array,
     as_numpy,
     cholesky,
     device,
@@ -27,7 +28,9 @@ STEP = 10.0
 HELD_VALUES = 1 << 23
 
 
-def by_penalty(alphas: np.ndarray, B: Any, solve: Callable[[float, Any], tuple]) -> tuple:
+def by_penalty(
+    alphas: np.ndarray, B: Any, solve: Callable[[float, Any], tuple[Any, ...]]
+) -> tuple[Any, ...]:
     """Arrays with one column (or number) per column of B, from one call for each penalty.
 
     solve : from a penalty, and the columns of B that have it, to arrays
@@ -45,7 +48,7 @@ def by_penalty(alphas: np.ndarray, B: Any, solve: Callable[[float, Any], tuple])
 
 def solve_regularized(
     A: Any, B: Any, alphas: np.ndarray, noise: Any = None, *, in_place: bool = False
-) -> tuple[Any, Any, dict]:
+) -> tuple[Any, Any, dict[float, Any]]:
     """((A + alpha N)^-1 B, residuals, factors by alpha) with one alpha per column of B.
 
     N is a diagonal, None for the identity. `in_place`: the factor overwrites A, for one alpha, and
@@ -53,7 +56,7 @@ def solve_regularized(
     """
     factors = {}
 
-    def solved(alpha: float, part: Any):
+    def solved(alpha: float, part: Any) -> tuple[Any, Any]:
         factors[alpha], X, residual = _solution(A, part, alpha, noise, in_place)
         if X is None:
             at_least = "" if in_place else f" of at least {_safe(A, part, alpha, noise):.1g}"
@@ -67,7 +70,7 @@ def solve_regularized(
     return X, residuals, factors
 
 
-def factor_shifted(A: Any, alpha: float, noise: Any = None, *, in_place: bool = False):
+def factor_shifted(A: Any, alpha: float, noise: Any = None, *, in_place: bool = False) -> Any:
     """The Cholesky factor of A + alpha N, or None where it is singular to rounding."""
     xp, diagonal = namespace(A), np.arange(A.shape[0])
     own = xp.linalg.diagonal(A)
@@ -76,7 +79,7 @@ def factor_shifted(A: Any, alpha: float, noise: Any = None, *, in_place: bool = 
     return cholesky(A, in_place=in_place)
 
 
-def solve_factored(C: Any, B: Any):
+def solve_factored(C: Any, B: Any) -> Any:
     """(C C')^-1 B."""
     return solve_triangular(C, solve_triangular(C, B), transpose=True)
 
@@ -95,7 +98,7 @@ def inverse_diagonal(C: Any, rows: np.ndarray) -> np.ndarray:
     C, rows = C[first:, first:], rows - first
     xp, n = namespace(C), C.shape[0]
     if 3 * len(rows) >= n and n * n <= 2 * HELD_VALUES:
-        return as_numpy(row_norms(_inverse_of_triangle(C).T, xp))[rows]
+        return as_numpy(row_norms(_inverse_of_triangle(C).T, xp)).take(rows)
     found, block = np.empty(len(rows)), max(64, HELD_VALUES // n)
     for a in range(0, len(rows), block):
         some = rows[a : a + block]
@@ -106,7 +109,7 @@ def inverse_diagonal(C: Any, rows: np.ndarray) -> np.ndarray:
     return found
 
 
-def _inverse_of_triangle(C):
+def _inverse_of_triangle(C: Array) -> Any:
     """C^-1: half of the work of (C C')^-1."""
     if not is_numpy(C):
         return solve_triangular(C, on_device_of(np.eye(C.shape[0]), C))
@@ -115,7 +118,9 @@ def _inverse_of_triangle(C):
     return np.tril(trtri(C, lower=True)[0])
 
 
-def _solution(A, B, alpha, noise, in_place=False):
+def _solution(
+    A: Array, B: Array, alpha: float, noise: Array | None, in_place: bool = False
+) -> tuple[Any, Any, Any]:
     """(factor, solution, residual), all None where A + alpha N is singular to rounding."""
     C = factor_shifted(A, alpha, noise, in_place=in_place)
     if C is None:
@@ -131,7 +136,7 @@ def _solution(A, B, alpha, noise, in_place=False):
     return (C, X, residual) if solves else (None, None, None)
 
 
-def _safe(A, B, alpha, noise):
+def _safe(A: Array, B: Array, alpha: float, noise: Array | None) -> float:
     """An alpha with which the equations can be solved: tried, not guessed."""
     xp = namespace(A)
     trace = float(xp.sum(xp.linalg.diagonal(A)))

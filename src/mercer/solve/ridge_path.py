@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import (
+    Array,
     as_numpy,
     current,
     eigh,
@@ -74,7 +75,7 @@ class RidgePath:
     spread: Any = None
     offsets: Any = None  # n x t numbers that are added to every error; or None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         Q, values, in_mean = self.Q, self.values, self.in_mean
         xp, self.n = namespace(Q), Q.shape[0]
         T = self.T if self.offset is None else self.T - self.offset[None, :]
@@ -154,7 +155,7 @@ class RidgePath:
             losses = losses + xp.sum(errors * errors, axis=1)
         if importance is not None:
             return as_numpy(importance @ losses) / float(importance.sum())
-        total = self.n if self.root is None else float((self.root**2).sum())
+        total = float(self.n if self.root is None else (self.root**2).sum())
         return as_numpy(xp.sum(losses, axis=0)) / total
 
     def best(self) -> tuple[float, float]:
@@ -166,7 +167,7 @@ class RidgePath:
         least, unit = np.log10(max(smallest, 1e-300)), np.log10(max(self.scale, 1e-300))
         tried: dict[float, float] = {}
 
-        def at(grid: Any):
+        def at(grid: Any) -> float:
             new = np.unique([max(g, least) for g in grid if max(g, least) not in tried])
             if len(new):
                 tried.update(zip(new.tolist(), self.errors(10.0**new).tolist()))
@@ -208,12 +209,12 @@ class RidgePath:
         left = self._misses(on_device_of([alpha], self.Q), 0, self.T.shape[1])[:, :, 0]
         return left if self.root is None else left / self.root
 
-    def _gains(self, alphas):
+    def _gains(self, alphas: Array) -> Any:
         """s / D, one column per alpha."""
         values = self._values[:, None]
         return alphas[None, :] / (values + alphas[None, :]) / values
 
-    def _misses(self, alphas, a, b):
+    def _misses(self, alphas: Array, a: int, b: int) -> Any:
         """t - f of the targets a to b, n x targets x alphas."""
         xp, gains = namespace(self.Q), self._gains(alphas)
         (rank, many), some = gains.shape, b - a
@@ -224,13 +225,13 @@ class RidgePath:
             misses += self._unseen_targets[:, a:b][:, :, None]
         return misses
 
-    def _errors(self, alphas, left, a, b):
+    def _errors(self, alphas: Array, left: Array, a: int, b: int) -> Any:
         """Leave-one-out errors of the targets a to b, n x targets x alphas."""
         errors = self._misses(alphas, a, b)
         errors /= left[:, None, :]
         return errors if self.offsets is None else errors + self.offsets[:, a:b][:, :, None]
 
-    def _left(self, alphas):
+    def _left(self, alphas: Array) -> Any:
         """1 - h, one column per alpha."""
         xp = namespace(self.Q)
         left = self._squares @ self._gains(alphas)
@@ -245,7 +246,7 @@ class RidgePath:
         return left if self.share is None else 1 - self.share + self.share * left
 
 
-def _means(A, T, weights, intercept):
+def _means(A: Array, T: Array, weights: Array | None, intercept: bool) -> dict[str, Any]:
     """The roots of the weights, and the means that an intercept takes off."""
     xp = namespace(A)
     known: dict[str, Any] = {"root": None if weights is None else xp.sqrt(weights)[:, None]}
@@ -302,7 +303,7 @@ def is_chosen_before(problem: RidgeProblem) -> bool:
     return _is_searched(problem.alpha) and many
 
 
-def _is_searched(rule):
+def _is_searched(rule: Any) -> bool:
     return isinstance(rule, LeaveOneOut) and rule.near is not None and rule.candidates is None
 
 
@@ -316,7 +317,7 @@ def search(K: Any, T: Any, weights: Any, rule: LeaveOneOut, intercept: bool) -> 
     least = float(xp.finfo(K.dtype).eps) * float(xp.sum(xp.linalg.diagonal(K)))
     judged = evenly(n, JUDGED_ROWS)
 
-    def part(values: Any, default: Any):
+    def part(values: Any, default: float) -> np.ndarray:
         return np.full(len(judged), default) if values is None else as_numpy(values)[judged]
 
     w, spread = part(weights, 1.0), part(rule.spread, 0.0)
@@ -328,7 +329,7 @@ def search(K: Any, T: Any, weights: Any, rule: LeaveOneOut, intercept: bool) -> 
         judged = np.arange(n - len(judged), n)
     tried: dict[float, np.ndarray] = {}
 
-    def error(x: Any):
+    def error(x: float) -> float:
         alpha = max(start * math.exp(x), least)
         if alpha not in tried:
             tried[alpha] = np.full(len(judged), math.inf)
@@ -349,7 +350,15 @@ def search(K: Any, T: Any, weights: Any, rule: LeaveOneOut, intercept: bool) -> 
     return Choice(best, alphas, errors, n, tried[best])
 
 
-def _judged(K, T, weights, alpha, intercept, rows, share):
+def _judged(
+    K: Array,
+    T: Array,
+    weights: Array | None,
+    alpha: float,
+    intercept: bool,
+    rows: np.ndarray,
+    share: np.ndarray | None,
+) -> LeftOut | None:
     """LeftOut of some rows for one penalty; None where K + alpha N is singular to rounding."""
     xp, noise = namespace(K), None if weights is None else 1 / weights
     copied = is_numpy(K)

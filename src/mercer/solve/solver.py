@@ -26,7 +26,7 @@ class TooLarge(str):
     """A refusal because of memory."""
 
     @classmethod
-    def beyond(cls, what: str, needed: int, limit: int) -> "TooLarge | None":
+    def beyond(cls, what: str, needed: float, limit: int) -> "TooLarge | None":
         """Why what is needed does not fit; None where it does."""
         if needed <= limit:
             return None

@@ -90,7 +90,7 @@ class MarginProblem:
     # positions of the rows among the points of a stored kernel matrix; None: all of them
     index: np.ndarray | None = None
 
-    def part(self, rows: np.ndarray):
+    def part(self, rows: np.ndarray) -> "MarginProblem":
         """The same problem on some of the rows."""
         if len(rows) == len(self.y):
             return self
@@ -98,11 +98,11 @@ class MarginProblem:
             return self._with(rows, index=self._at(rows))
         return self._with(rows, points=self.kernel.layout.subset(self.points, rows))
 
-    def _with(self, rows, **known):
+    def _with(self, rows: np.ndarray, **known: Any) -> "MarginProblem":
         rounding = self.rounding.take(rows)
         return replace(self, y=self.y[rows], C=self.C[rows], rounding=rounding, **known)
 
-    def held(self, rows: np.ndarray, K: np.ndarray):
+    def held(self, rows: np.ndarray, K: np.ndarray) -> "MarginProblem":
         """The same problem on some of the rows, whose kernel matrix is K."""
         return self._with(rows, kernel=Precomputed(), points=K, index=None)
 
@@ -112,22 +112,23 @@ class MarginProblem:
         return Resources(self.memory_limit).limit()
 
     @property
-    def is_stored(self):
+    def is_stored(self) -> bool:
         """Whether the points are kernel values as they are: no need to go through a kernel."""
         return type(self.kernel) is Precomputed and is_numpy(self.points)
 
-    def _at(self, rows):
+    def _at(self, rows: np.ndarray) -> np.ndarray:
         return rows if self.index is None else self.index[rows]
 
-    def matrix(self, rows: np.ndarray, others: Any = None):
+    def matrix(self, rows: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
         """Kernel values of some rows, among each other or with others, as NumPy's doubles."""
         if self.is_stored:
-            K = self.points[np.ix_(self._at(rows), self._at(rows if others is None else others))]
+            columns = self._at(rows if others is None else others)
+            K: np.ndarray = self.points[np.ix_(self._at(rows), columns)]
             return K.astype(np.float64, copy=False)
         K = self.kernel.layout.values(self.kernel, self.points, rows, others)
         return np.ascontiguousarray(as_numpy(K), dtype=np.float64)
 
-    def values(self, c, rows: Any = None):
+    def values(self, c: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """sum_j c_j k(x_j, x_i) for these rows i (None: all)."""
         used = np.flatnonzero(c)
         if self.is_stored:
@@ -146,7 +147,9 @@ class MarginProblem:
         W = on_device_of(c[used][:, None], self.points, dtype=float)
         return as_numpy(tiles.multiply(self.kernel, X, S, W))[:, 0]
 
-    def rough_values(self, c: np.ndarray, rows: np.ndarray, least: int = MANY_VALUES):
+    def rough_values(
+        self, c: np.ndarray, rows: np.ndarray, least: int = MANY_VALUES
+    ) -> tuple[np.ndarray, np.ndarray] | None:
         """The same in single precision, and bounds of their errors; None where that is no gain."""
         used, layout = np.flatnonzero(c), self.kernel.layout
         few = len(used) * len(rows) < least
@@ -167,7 +170,7 @@ class MarginProblem:
         names = [solver] if solver in known else ["dual", "coordinates" if on_map else "landmarks"]
         return sorted((known[name]() for name in names), key=lambda way: way.place)
 
-    def _by_dual(self):
+    def _by_dual(self) -> Way:
         """On kernel values of the rows near the margin."""
         n, support = len(self.y), _predicted_support(self)
         m = min(n, LAST_SET * support)
@@ -180,14 +183,14 @@ class MarginProblem:
             refusal = TooLarge.beyond(what, needed, self.limit)
         return Way.with_cost("dual", Cost.of(needed, starts=1, values=values, **counts), refusal)
 
-    def _by_coordinates(self):
+    def _by_coordinates(self) -> Way:
         """By the interior-point method, where points are coordinates."""
         n, r = self.points.shape
         operations = USUAL_STEPS * (n * r**2 + r**3 / 3)
         cost = Cost.of(coordinates_bytes(n, r, 2), starts=1, operations=operations)
         return Way.with_cost("coordinates", cost)
 
-    def _by_landmarks(self):
+    def _by_landmarks(self) -> Way:
         """On the coordinates of landmarks, which the estimator makes: certified, not exact."""
         n = len(self.y)
         r = self.most_landmarks(n, self.limit)
@@ -235,7 +238,8 @@ class MarginProblem:
             if found.certificate.gap <= self.rounding.aim(tol, certificate.norm):
                 break
             aim *= 0.01
-        return found
+        best: MarginSolution = found
+        return best
 
     @staticmethod
     def most_landmarks(n: int, limit: int) -> int:
@@ -269,13 +273,13 @@ def _predicted_support(problem: MarginProblem) -> float:
 class KnownRows:
     """Kernel values of some rows with all rows, which are prepared once, as rows join in."""
 
-    def __init__(self, problem, rows):
+    def __init__(self, problem: MarginProblem, rows: np.ndarray) -> None:
         kernel, every = problem.kernel, np.arange(len(problem.y))
         self.tile = kernel.against(kernel.layout.landmarks(kernel, problem.points, every))
         self.problem, self.rows = problem, rows
         self._blocks = [self._evaluate(rows)]
 
-    def _evaluate(self, rows):
+    def _evaluate(self, rows: np.ndarray) -> np.ndarray:
         K = self.tile(self.problem.kernel.layout.in_double(pts.take(self.problem.points, rows)))
         return np.ascontiguousarray(as_numpy(K), dtype=np.float64)
 
@@ -302,7 +306,7 @@ class KnownRows:
 
 
 class _WorkingSet:
-    def __init__(self, problem, tol):
+    def __init__(self, problem: MarginProblem, tol: float) -> None:
         self.problem, self.tol, self.n = problem, tol, len(problem.y)
         self.rounding, self.limit = problem.rounding, problem.limit
         self.c, self.b, self.n_iter = np.zeros(self.n), 0.0, 0
@@ -315,7 +319,7 @@ class _WorkingSet:
         self.known, self.values, self.size = self.c, np.zeros(self.n), 0.0
         self.errors, self.exact = np.zeros(self.n), np.zeros(self.n, dtype=bool)
 
-    def solve(self, start: Any, optional: bool = False):
+    def solve(self, start: np.ndarray | None, optional: bool = False) -> MarginSolution:
         sizes, p = self.sizes(start), self.problem
         few = len(sizes) > 1 and self.n <= FEW and not (p.is_stored or p.kernel.runs_user_code)
         if few and matrix_bytes(self.n, COPIES) <= self.limit:
@@ -333,7 +337,7 @@ class _WorkingSet:
 
     # --- nested samples ---------------------------------------------------------------------------
 
-    def sizes(self, start: Any):
+    def sizes(self, start: np.ndarray | None) -> list[int]:
         """Sizes of nested samples, which are beginnings of `order`: rows that are known to matter
         come first, and some of every class, however rare."""
         y, n, known = self.problem.y, self.n, STORED if self.problem.is_stored else FIRST
@@ -351,7 +355,7 @@ class _WorkingSet:
             sizes.insert(0, sizes[0] // STEP)
         return sizes
 
-    def grown(self, sizes, must_fit: bool = False):
+    def grown(self, sizes: list[int], must_fit: bool = False) -> np.ndarray:
         """Solves samples of these sizes roughly, one after the other; returns the rows of the last
         one that may be support vectors."""
         rows = np.sort(self.order[: sizes[0]])
@@ -363,7 +367,7 @@ class _WorkingSet:
                 must_fit = False
                 self._check_room(LAST_SET * self.predicted_support())
             if not size:
-                return rows
+                break
             # Rows of the next sample that may become support vectors.
             some, least = self.order[:size], LEAST_SAMPLED
             if size < self.n:
@@ -373,15 +377,16 @@ class _WorkingSet:
                 values, self.last_b, least = self.values[some], self.b, LEAST_NEAR
             margins = self.problem.y[some] * (values + self.b)
             rows = self._near(some, margins, size / before, least)
+        return rows
 
-    def predicted_support(self):
+    def predicted_support(self) -> float:
         """Support vectors of all rows, from the last sample and one of a third of it or less."""
         size, count = self.counts[-1]
         smaller, fewer = next((x for x in self.counts[::-1] if 3 * x[0] <= size), (1, 1))
         growth = np.clip(np.log(count / fewer) / np.log(size / smaller), 0.3, 1.0)
         return float(min(self.n, count * (self.n / size) ** growth))
 
-    def _with_next(self, rows):
+    def _with_next(self, rows: np.ndarray) -> np.ndarray:
         """These rows, and those of the next ones that violate their margin now: far less than a
         pass over all rows, which comes after the exact solution."""
         p, count = self.problem, NEXT * len(rows)
@@ -391,25 +396,27 @@ class _WorkingSet:
         now = p.y[some] * (self._about(some) + self.b)
         return np.union1d(rows, some[now < NEAR])
 
-    def _near(self, some, margins, growth=1.0, least=LEAST_NEAR):
+    def _near(
+        self, some: np.ndarray, margins: np.ndarray, growth: float = 1.0, least: int = LEAST_NEAR
+    ) -> np.ndarray:
         """The support vectors, and those of some rows that are near the margin or beyond it."""
         chosen = self.c != 0
         support = np.count_nonzero(chosen)
         least = min(least, max(FIRST, self.n // 8))
         most = max(least, int(MOST_NEAR * support * growth))
-        count = min(max(np.count_nonzero(margins < NEAR), least), most)
+        count = min(max(int(np.count_nonzero(margins < NEAR)), least), most)
         if count < len(some):
             some = some[np.argpartition(margins, count)[:count]]
         chosen[some] = True
         return np.flatnonzero(chosen)
 
-    def roughly(self, rows: np.ndarray, tol: float):
+    def roughly(self, rows: np.ndarray, tol: float) -> None:
         """libsvm on the kernel matrix of some rows; all others get coefficient zero."""
         self._check_room(len(rows))
         self.held = None  # makes room
         self._libsvm(rows, self.problem.matrix(rows), tol)
 
-    def _check_room(self, m):
+    def _check_room(self, m: float) -> None:
         needed = matrix_bytes(int(m), COPIES)
         if needed > self.limit:
             raise MemoryLimitError(
@@ -418,12 +425,12 @@ class _WorkingSet:
                 "solver='landmarks', a smaller C, or kernel=KernelMap(kernel, max_rank=...)."
             )
 
-    def _libsvm(self, rows, K, tol):
+    def _libsvm(self, rows: np.ndarray, K: np.ndarray, tol: float) -> None:
         self.held, self.held_rows = self.problem.held(rows, K), rows
         self.c = np.zeros(self.n)
         self.c[rows], self.b = self._by_libsvm(self.held, tol)
 
-    def _by_libsvm(self, part, tol):
+    def _by_libsvm(self, part: MarginProblem, tol: float) -> tuple[np.ndarray, float]:
         """(coefficients, intercept) of a problem whose kernel matrix is there."""
         c = np.zeros(len(part.y))
         most = STEPS + STEPS_PER_ROW * len(c)
@@ -433,7 +440,7 @@ class _WorkingSet:
         self.n_iter += steps
         return c, b
 
-    def _of_few(self):
+    def _of_few(self) -> MarginSolution:
         """From a sample: rows within the margin join in, with their kernel values. libsvm is quick
         on so few, and the exact solution is mostly one step from where it ends."""
         p = self.problem
@@ -448,9 +455,10 @@ class _WorkingSet:
 
     # --- the exact solution -----------------------------------------------------------------------
 
-    def _exactly(self, rows):
+    def _exactly(self, rows: np.ndarray) -> MarginSolution:
         """Values at all rows after each change; rows that violate their margin join in."""
-        best, p = None, self.problem
+        best: Any = None
+        p = self.problem
         for _ in range(MOST_ROUNDS):
             margins = self.margins()
             given = (p.y, p.C, self.c, self.b, self.values, self.rounding, self.size)
@@ -473,9 +481,10 @@ class _WorkingSet:
             else:
                 rows = self._near(np.arange(self.n), margins, least=LEAST_INSIDE)
                 self._ascend(rows)
-        return best
+        solution: MarginSolution = best
+        return solution
 
-    def margins(self):
+    def margins(self) -> np.ndarray:
         """Margins of all rows by the present coefficients, and the best intercept."""
         p, slack = self.problem, SETTLED
         self._evaluate()
@@ -489,7 +498,7 @@ class _WorkingSet:
                 return p.y * (self.values + self.b)
             self.b, slack = best_hinge_intercept(p.y, p.C, self.values), 0.0
 
-    def _evaluate(self):
+    def _evaluate(self) -> None:
         """Values of the present coefficients at all rows, from those that are known: exact where a
         kernel matrix is held, and in single precision elsewhere."""
         p, c, exact = self.problem, self.c - self.known, np.flatnonzero(self.exact)
@@ -515,16 +524,16 @@ class _WorkingSet:
         self.values[exact] += self.held.values(c[exact]) if at_hand else p.values(c, exact)
         self.errors[exact] += self.rounding.take(exact).of_sums(self.rounding.size_of(c))
 
-    def _make_exact(self, rows):
+    def _make_exact(self, rows: np.ndarray) -> None:
         self.values[rows], self.exact[rows] = self.problem.values(self.c, rows), True
         self.errors[rows] = self.rounding.take(rows).of_sums(self.size)
 
-    def _about(self, some):
+    def _about(self, some: np.ndarray) -> np.ndarray:
         """Values at some rows, in single precision where that is quicker."""
         rough = self.problem.rough_values(self.c, some)
         return self.problem.values(self.c, some) if rough is None else rough[0]
 
-    def _ascend(self, rows):
+    def _ascend(self, rows: np.ndarray) -> None:
         """The exact solution of the rows near the margin, from the coefficients at hand."""
         part, rows = self._part(rows)
         c = self.c[rows]
@@ -546,7 +555,7 @@ class _WorkingSet:
         self.stuck = bool(np.array_equal(c, self.c))
         self.c = c
 
-    def _part(self, rows):
+    def _part(self, rows: np.ndarray) -> tuple[MarginProblem, np.ndarray]:
         """(the problem of some rows, these rows as it has them). Steps evaluate most kernel values
         of few rows: they are held, those that libsvm has seen among them."""
         before = self.held_rows

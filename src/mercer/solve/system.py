@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import (
+    Array,
     MapBytes,
     MatrixProduct,
     as_numpy,
@@ -31,8 +32,9 @@ from ..engine import (
 )
 from ..kernels import Kernel
 from ..kernels import points as pts
-from ..rows import HeldRows, gather
+from ..rows import HeldRows, Workers, gather
 from ..space import factorize
+from .problem import Preconditioning
 from .regularized import by_penalty, factor_shifted, solve_factored
 
 # Vectors of length n that the iterations hold, for every target.
@@ -57,7 +59,17 @@ class System:
     workers : where the rows of F are, and products are computed; or None
     """
 
-    def __init__(self, kernel, X, points, T, alphas, weights, choice, workers=None):
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Array,
+        points: Array,
+        T: Array,
+        alphas: np.ndarray,
+        weights: np.ndarray | None,
+        choice: Preconditioning,
+        workers: Workers | None = None,
+    ) -> None:
         n, limit = X.shape[0], current().limit(X)
         if workers is not None:
             workers.give(kernel, X)
@@ -75,8 +87,7 @@ class System:
         room = limit - 2 * self.F.bytes - vectors
         self.exact, self.quick = choice.product, None
         if self.exact is None:
-            here = workers is None
-            self.exact = MatrixProduct.of(kernel, X, room) if here else workers.exact_product()
+            self.exact = workers.exact_product() if workers else MatrixProduct.of(kernel, X, room)
         largest = 1.0 if weights is None else float(np.max(weights))
         self.disturbance = largest / float(np.min(alphas)) * quick_error(kernel, points)
         # Stored in double precision, or factored, K has exact products at the price of quick ones.
@@ -86,7 +97,9 @@ class System:
             else:
                 self.quick = workers.quick_product(kernel, points)
 
-    def _make_preconditioner(self, kernel, X, rank, choice, workers):
+    def _make_preconditioner(
+        self, kernel: Kernel, X: Array, rank: int, choice: Preconditioning, workers: Workers | None
+    ) -> None:
         """Landmarks, from a sample of the points where workers hold F; they leave little beside
         alpha, where no tolerance is asked for."""
         smallest, length = float(np.min(self.alphas)), self.rounding.length
@@ -96,8 +109,8 @@ class System:
             tol = min(0.5, enough) if enough > NOISE else None
         if fit is None:
             some = X if workers is None else HeldRows(X).sample(gather.SAMPLE, rng).points
-            how = {"pivots": choice.pivots, "rng": rng, "memory_limit": current().limit(X)}
-            fit = factorize(kernel, some, tol=tol, max_rank=rank, **how)
+            how: dict[str, Any] = {"max_rank": rank, "pivots": choice.pivots, "rng": rng}
+            fit = factorize(kernel, some, tol=tol, memory_limit=current().limit(X), **how)
         if workers is None:
             self.F: Any = HeldCoordinates(fit.F, self.roots)
         else:
@@ -112,17 +125,17 @@ class System:
             for alpha in map(float, np.unique(self.alphas)):
                 self.factors[alpha] = factor_shifted(second, max(alpha, noise))
 
-    def times(self, product: Any, V: Any):
+    def times(self, product: Any, V: Any) -> Any:
         """A V."""
         D = None if self.roots is None else self.roots[:, None]
         image = product(V) if D is None else product(V * D) * D
         return image + V * on_device_of(self.alphas, V)[None, :]
 
-    def precondition(self, S: Any):
+    def precondition(self, S: Any) -> tuple[Any, np.ndarray]:
         """P^-1 S and, for every column s, an upper bound of sqrt(s' A^-1 s)."""
         xp = namespace(S)
 
-        def inverse(alpha: float, s: Any):
+        def inverse(alpha: float, s: Any) -> tuple[Any, Any]:
             rest, squares = s, xp.zeros_like(s[0, :])
             if self.rank:
                 w = solve_factored(self.factors[alpha], self.F.project(s))
@@ -132,24 +145,25 @@ class System:
         Z, squares = by_penalty(self.alphas, S, inverse)
         return Z, self.kappa * np.sqrt(as_numpy(squares))
 
-    def certify(self, residual: Any, b: Any):
+    def certify(self, residual: Any, b: Any) -> np.ndarray:
         """Bounds of |f - f*| for an exact residual, rounding included.
 
         (K + alpha I)^-1 makes at most 1/alpha of the squares of errors of the residual. The last
         term is the rounding of a prediction.
         """
-        _, bounds = self.precondition(residual)
         error = self.rounding.of_residual(b, self.T, self.alphas) / np.sqrt(self.alphas)
-        return bounds + error + self.rounding.of_value(b)
+        bounds: np.ndarray = self.precondition(residual)[1] + error + self.rounding.of_value(b)
+        return bounds
 
-    def rounding_of_form(self, p: Any):
+    def rounding_of_form(self, p: Any) -> np.ndarray:
         """Rounding error of p'A p, as a rule."""
         rounding = self.rounding
-        of_kernel = rounding.eta * column_norms(p * rounding.lengths[:, None]) ** 2
-        return of_kernel + EPS * self.alphas * column_norms(p) ** 2
+        errors: np.ndarray = rounding.eta * column_norms(p * rounding.lengths[:, None]) ** 2
+        errors += EPS * self.alphas * column_norms(p) ** 2
+        return errors
 
 
-def chosen_rank(n: int, limit: int, X: Any, rank: int | None = None, workers: Any = None):
+def chosen_rank(n: int, limit: float, X: Any, rank: int | None = None, workers: Any = None) -> int:
     """The rank asked for, or one that pays: more would cost more than it saves. Memory permitting,
     since with fewer landmarks the iterations take longer and end at the same solution.
 
@@ -173,19 +187,19 @@ def chosen_rank(n: int, limit: int, X: Any, rank: int | None = None, workers: An
 class HeldCoordinates:
     """F in memory: F'F, F'S and F w, as workers of a cluster have them."""
 
-    def __init__(self, F, roots=None):
+    def __init__(self, F: Array, roots: Array | None = None) -> None:
         xp = namespace(F)
         F = xp.astype(F, xp.float64, copy=False)  # of a Gram matrix in single precision
         self.F = F if roots is None else F * roots[:, None]
         self.bytes = coordinates_bytes(F.shape[0], F.shape[1], size=itemsize(self.F))
 
-    def gram(self):
+    def gram(self) -> Any:
         return gram(self.F)
 
-    def project(self, S: Any):
+    def project(self, S: Any) -> Any:
         return self.F.T @ S
 
-    def lift(self, w: Any):
+    def lift(self, w: Any) -> Any:
         return self.F @ w
 
 
@@ -199,17 +213,18 @@ class ResidualRounding:
     kernel values are independent. `lengths` are the l(x_i), times the roots of the weights.
     """
 
-    def __init__(self, kernel, X, lengths, eps=EPS):
+    def __init__(self, kernel: Kernel, X: Array, lengths: Array, eps: float = EPS) -> None:
         self.lengths, self.eps = lengths, eps
         self.length = float(column_norms(lengths[:, None])[0])
-        self.eta = eps * (float(kernel.rounding(kernel.landmarks(X))) + np.log2(X.shape[0] + 1))
+        unit = float(kernel.rounding(kernel.landmarks(X)))
+        self.eta: float = eps * (unit + np.log2(X.shape[0] + 1))
 
     def of_value(self, b: Any) -> np.ndarray:
         """The error of a prediction, in units of sqrt(k(z, z))."""
         return self.eta * column_norms(b * self.lengths[:, None])
 
     def of_residual(self, b: Any, T: Any, alphas: np.ndarray) -> np.ndarray:
-        of_sums = column_norms(T) + alphas * column_norms(b)
+        of_sums: np.ndarray = column_norms(T) + alphas * column_norms(b)
         return self.length * self.of_value(b) + self.eps * of_sums
 
 
@@ -219,17 +234,18 @@ def function_norms(b: Any, T: Any, residual: Any, alphas: np.ndarray) -> np.ndar
     sizes = [largest_power(V, axis=0) for V in (b, image)]
     left, right = (V / on_device_of(s, V)[None, :] for V, s in zip((b, image), sizes))
     squares = as_numpy(xp.sum(left * right, axis=0)).astype(np.float64)
-    return np.sqrt(np.maximum(squares, 0.0)) * np.sqrt(sizes[0]) * np.sqrt(sizes[1])
+    norms: np.ndarray = np.sqrt(np.maximum(squares, 0.0)) * np.sqrt(sizes[0]) * np.sqrt(sizes[1])
+    return norms
 
 
-def vectors_of(kernel: Kernel, X: Any, n_targets: int):
+def vectors_of(kernel: Kernel, X: Any, n_targets: int) -> float:
     """Bytes of the vectors that the iterations hold, of copies of the rows, and of the sums inside
     a product."""
     vectors = coordinates_bytes(X.shape[0], VECTORS * n_targets)
     return vectors + MatrixProduct.bytes_beside(kernel, X, n_targets)
 
 
-def quick_error(kernel: Kernel, points: Any):
+def quick_error(kernel: Kernel, points: Any) -> float:
     """|E| for quick products with K + E: 2 sqrt(n) times the error of one kernel value, on a sample
     (errors of different values are independent, as a rule)."""
     n = points.shape[0]
@@ -241,7 +257,7 @@ def quick_error(kernel: Kernel, points: Any):
     double = kernel.layout.in_double(sample)
     eye = on_device_of(np.eye(len(some)), double, dtype=float)
     difference = as_numpy(quick(eye) - MatrixProduct.of(kernel, double)(eye))
-    return 2 * n**0.5 * float(np.sqrt(np.mean(difference**2)))
+    return float(2 * n**0.5 * np.sqrt(np.mean(difference**2)))
 
 
 def scattered(W: Any, rows: np.ndarray, n: int) -> Any:
@@ -253,9 +269,10 @@ def scattered(W: Any, rows: np.ndarray, n: int) -> Any:
     return on_device_of(full, W)
 
 
-def column_norms(V: Any):
+def column_norms(V: Any) -> np.ndarray:
     """Euclidean norms of the columns, on the host: scaled first, so that no square overflows."""
     xp = namespace(V)
     sizes = largest_power(V, axis=0)
     V = V / on_device_of(sizes, V)[None, :]
-    return as_numpy(xp.sum(V * V, axis=0)).astype(np.float64) ** 0.5 * sizes
+    norms: np.ndarray = as_numpy(xp.sum(V * V, axis=0)).astype(np.float64) ** 0.5 * sizes
+    return norms

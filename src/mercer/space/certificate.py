@@ -47,7 +47,7 @@ class Radii(TravelsAsNumPy):
     length: Any  # sqrt k(x, x), or what its rounding is relative to where that is more
     landmark: Any  # True where x is a landmark, to the bit
 
-    def mean(self):
+    def mean(self) -> "Radii":
         """Radii of the points' mean. Every term of the bound is linear in R, tau and length,
         which are at most their root mean squares."""
         xp, squares = namespace(self.rho2), (self.rho2, self.tau**2, self.length**2)
@@ -55,14 +55,14 @@ class Radii(TravelsAsNumPy):
         return Radii(rho2, xp.sqrt(tau2), xp.sqrt(length2), xp.zeros_like(self.landmark[:1]))
 
 
-def radii_of_one(rho2: Any, tau: Array, length: Any, like: Array):
+def radii_of_one(rho2: float, tau: float, length: float, like: Array) -> Radii:
     """Radii of a single point that is not a landmark, where and as `like` is."""
     rho2, tau, length = (on_device_of(np.array([v]), like) for v in (rho2, tau, length))
     no = on_device_of(np.zeros(1, bool), like, dtype=namespace(like).bool)
     return Radii(rho2, tau, length, no)
 
 
-def omega(length: Any, xp: Any):
+def omega(length: Any, xp: Any) -> Any:
     """The part of k(x, x) that underflow can hide: next to nothing, except for tiny points."""
     info = xp.finfo(length.dtype)
     tiny, eps = float(info.smallest_normal), float(info.eps)
@@ -74,12 +74,12 @@ def omega(length: Any, xp: Any):
 def bound(
     x: Radii,
     z: Radii,
-    eta: Any,
+    eta: float,
     mean: Radii | None = None,
     *,
     appended: bool = False,
     casts: tuple[float, float] = (0.0, 0.0),
-):
+) -> Any:
     """|k(x, z) - phi(x) . phi(z)| at most, for all pairs; of the centred kernel with `mean`.
 
     A centred error is a sum of four: of (x, z), (x, mean), (mean, z) and (mean, mean).
@@ -105,25 +105,25 @@ def bound(
     return xp.where(xp.isnan(error), xp.full_like(error, xp.inf), error)
 
 
-def _radius(x, eta):
+def _radius(x: Radii, eta: float) -> Any:
     """R(x) of the argument above."""
     xp = namespace(x.rho2)
     return xp.sqrt(x.rho2 + 2 * eta * x.tau**2 + omega(x.length, xp))
 
 
-def _size(x, eta, mean):
+def _size(x: Radii, eta: float, mean: Radii | None) -> Any:
     """|phi(x)| at most; about the mean, where there is one."""
     xp = namespace(x.rho2)
     size = xp.sqrt(x.length**2 + _radius(x, eta) ** 2)
     return size if mean is None else size + _size(mean, eta, None)
 
 
-def cast_unit(given: Any, computed: Any):
+def cast_unit(given: Any, computed: Any) -> float:
     """The roundoff of handing back float32 coordinates of a map that computes in float64."""
     return SINGLE_UNIT if itemsize(given) == 4 and itemsize(computed) == 8 else 0.0
 
 
-def refute_by_residuals(kernel: Kernel, rho2: Array, tau: Array, length: Any, eta: Array):
+def refute_by_residuals(kernel: Kernel, rho2: Array, tau: Array, length: Any, eta: float) -> None:
     """Refuse a certificate to a similarity that these rows refute: k(x, x) < |phi(x)|^2."""
     xp = namespace(rho2)
     excess = -rho2 - 2 * eta * tau**2 - 1e3 * eta * length**2
@@ -137,10 +137,10 @@ def refute_by_residuals(kernel: Kernel, rho2: Array, tau: Array, length: Any, et
     )
 
 
-def _pairs(x, z, eta):
+def _pairs(x: Radii, z: Radii, eta: float) -> Any:
     xp = namespace(x.rho2)
 
-    def smaller(a, b):
+    def smaller(a: Array, b: Array) -> Any:
         return xp.where(b < a, b, a)
 
     least_x, least_z = omega(x.length, xp), omega(z.length, xp)
@@ -160,7 +160,7 @@ def _pairs(x, z, eta):
     return error
 
 
-def landmark_rows(X: Array, S: Array, like: Array):
+def landmark_rows(X: Array, S: Array, like: Array) -> Any:
     """Which rows of X are landmarks, to the bit, as an array where `like` is; no rows where that
     cannot be told."""
     rows = np.zeros(X.shape[0], dtype=bool)
@@ -171,5 +171,5 @@ def landmark_rows(X: Array, S: Array, like: Array):
     return on_device_of(rows, like, dtype=namespace(like).bool)
 
 
-def _bytes_of_rows(X):
+def _bytes_of_rows(X: Array) -> list[bytes]:
     return [row.tobytes() for row in as_numpy(X) + 0.0]  # -0.0 equals 0.0

@@ -90,7 +90,9 @@ class MapOptions:
         return self.basis == "symmetric" or self.pivots != "greedy" or corrects
 
 
-def space_of(kernel: Kernel, points: Array, options: MapOptions):
+def space_of(
+    kernel: Kernel, points: Array, options: MapOptions
+) -> tuple[Any, Any, np.ndarray, dict[str, Any] | None]:
     """(space, coordinates, residuals rho^2, correction) of the training points."""
     if basis_for(kernel, points, options) == "closed":
         own: OwnFeatures = OwnFeatures(kernel, points)
@@ -120,7 +122,9 @@ def space_of(kernel: Kernel, points: Array, options: MapOptions):
     return fit.factor, fit.F, fit.residuals, None
 
 
-def _corrected_space(kernel, points, options):
+def _corrected_space(
+    kernel: Kernel, points: Array, options: MapOptions
+) -> tuple[Corrected, Any, np.ndarray, dict[str, Any]]:
     n, limit = points.shape[0], current().limit(points)
     needed = matrix_bytes(n, copies=6)
     if needed > limit:
@@ -152,14 +156,14 @@ def basis_for(kernel: Kernel, points: Any, options: MapOptions) -> str:
     return "closed" if dimension is not None and dimension < most else "cholesky"
 
 
-def refute_by_sample(kernel: Kernel, points: Array):
+def refute_by_sample(kernel: Kernel, points: Array) -> None:
     """A kernel of unknown validity is refuted here, if a sample can refute it."""
     if not kernel.is_proven:
         most = min(TESTED, points.shape[0], matrix_rows(current().limit(points)))
         factorize(kernel, kernel.layout.subset(points, np.arange(most)))
 
 
-def refute_by_a_look(kernel: Kernel, points: Any):
+def refute_by_a_look(kernel: Kernel, points: Any) -> None:
     """The same by a few rows, where residuals of all rows are tested too. They see pairs of a point
     and a landmark, and so next to nothing where landmarks are few.
 

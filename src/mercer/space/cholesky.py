@@ -62,7 +62,7 @@ class Fit:
     """A factor with what the training points say: their coordinates and residuals rho^2."""
 
     factor: Landmarks
-    F: object
+    F: Any
     residuals: np.ndarray
 
     @cached_property
@@ -76,7 +76,8 @@ class Fit:
             return 0.0
         identity = xp.eye(factor.rank, dtype=factor.C.dtype, device=device(factor.C))
         inverse = solve_triangular(factor.C, identity) * factor.rounding_lengths()[None, :]
-        return 2 * factor.roundoff() * float(xp.sum(row_norms(inverse, xp))) ** 0.5
+        length: float = float(xp.sum(row_norms(inverse, xp))) ** 0.5
+        return 2 * factor.roundoff() * length
 
 
 def factorize(
@@ -88,8 +89,8 @@ def factorize(
     pivots: str = "greedy",
     rng: Any = None,
     memory_limit: Any = None,
-    copies: Any = 2,
-):
+    copies: float = 2,
+) -> Fit:
     """Landmarks among X, their factor, and the coordinates of X: n x r.
 
     `copies` is how many arrays of that shape the caller will hold at once.
@@ -143,18 +144,18 @@ def factorize(
         return Fit(factor, F, _absolute(residuals, lengths))
 
 
-def default_tol(eps: float, tol: float | None):
+def default_tol(eps: float, tol: float | None) -> float:
     """The tolerance of the blocked algorithm."""
     return PARTIAL_TOL * eps if tol is None else max(tol, 4 * eps)
 
 
-def matrix_fits(kernel: Kernel, like: Array, n: int, limit: float, copies: float = 2):
+def matrix_fits(kernel: Kernel, like: Array, n: int, limit: float, copies: float = 2) -> bool:
     """Whether a fit may store K, for numbers like these."""
     on_cpu, proven = is_cpu(like), kernel.is_proven
     return MapBytes.stored(n, copies, itemsize(like), on_cpu=on_cpu, proven=proven) <= limit
 
 
-def self_lengths(kernel: Kernel, diagonal: Array):
+def self_lengths(kernel: Kernel, diagonal: Array) -> Any:
     """sqrt k(x, x), with a floor where a zero on the diagonal may be rounding."""
     xp = namespace(diagonal)
     # Denormal numbers have few digits: a landmark with such a k(s, s) would spoil all others.
@@ -166,23 +167,23 @@ def self_lengths(kernel: Kernel, diagonal: Array):
     return xp.sqrt(d)
 
 
-def _relative(diagonal, lengths):
+def _relative(diagonal: Array, lengths: Array) -> Any:
     d, l = (as_numpy(v).astype(np.float64) for v in (diagonal, lengths))
     return d / np.where(l > 0, l, 1.0) ** 2
 
 
-def _absolute(residuals, lengths):
+def _absolute(residuals: np.ndarray, lengths: Array) -> Any:
     return np.maximum(residuals, 0) * as_numpy(lengths).astype(np.float64) ** 2
 
 
-def _scaled(F, lengths):
+def _scaled(F: Any, lengths: Any) -> Any:
     """Normalised coordinates at their own lengths, over F; lengths of one need no pass."""
     if not bool(namespace(lengths).all(lengths == 1)):
         F *= lengths[:, None]
     return F
 
 
-def _stored(kernel, X, diagonal, tol, eps):
+def _stored(kernel: Kernel, X: Array, diagonal: Array, tol: float | None, eps: float) -> Fit:
     """LAPACK on the whole matrix; arrays of other backends lend it their memory."""
     K = np.require(as_numpy(tiles.evaluate(kernel, X)), None, "W")
     unsure = not kernel.is_proven
@@ -239,7 +240,7 @@ def _stored(kernel, X, diagonal, tol, eps):
     return Fit(factor, F, _absolute(residuals, lengths))
 
 
-def _plain(kernel, X, diagonal, tol, eps):
+def _plain(kernel: Kernel, X: Array, diagonal: Array, tol: float | None, eps: float) -> Fit | None:
     """Plain Cholesky on a device: None where K is not clearly of full rank."""
     xp, lengths = namespace(diagonal), self_lengths(kernel, diagonal)
     if not bool(xp.all(diagonal > 0)) or (tol is not None and tol >= FULL_RANK * eps):
@@ -250,7 +251,7 @@ def _plain(kernel, X, diagonal, tol, eps):
     return _of_full_rank(kernel, X, _scaled(C, lengths), eps)
 
 
-def _of_full_rank(kernel, X, C, eps):
+def _of_full_rank(kernel: Kernel, X: Array, C: Array, eps: float) -> Fit:
     every = np.arange(X.shape[0])
     factor = Landmarks(kernel, kernel.landmarks(X, every), C, every, eps)
     return Fit(factor, C, np.zeros(len(every)))

@@ -33,6 +33,7 @@ from ..engine import (
     rows_of,
     tiles,
 )
+from ..kernels import Kernel
 from ..rows import Spread
 from .certificate import Radii
 from .protocol import ClosedSpace
@@ -60,8 +61,18 @@ class Fourier(ClosedSpace):
     finest = nufft.FINEST
 
     def __init__(
-        self, kernel, columns, low, high, periods, frequencies, weights, error, corners, like=None
-    ):
+        self,
+        kernel: Kernel,
+        columns: np.ndarray,
+        low: np.ndarray,
+        high: np.ndarray,
+        periods: np.ndarray,
+        frequencies: np.ndarray,
+        weights: np.ndarray,
+        error: float,
+        corners: np.ndarray,
+        like: Any = None,
+    ) -> None:
         self.kernel = kernel
         self.columns = np.asarray(columns)
         self.low, self.high, self.periods = low, high, periods
@@ -82,7 +93,7 @@ class Fourier(ClosedSpace):
     def example(self) -> Any:
         return self.empty
 
-    def check_matrix(self):
+    def check_matrix(self) -> None:
         """Refuse before sums of all pairs of coordinates are written out."""
         needed, limit = matrix_bytes(self.rank, copies=4), current().limit()
         if needed > limit:
@@ -103,7 +114,8 @@ class Fourier(ClosedSpace):
     def amplitudes(self) -> np.ndarray:
         """Factors of the constant, and of cosine and sine of each frequency."""
         w = self.weights_of_modes
-        return np.sqrt(np.concatenate([w[:1], 2 * w[1:]]))
+        roots: np.ndarray = np.sqrt(np.concatenate([w[:1], 2 * w[1:]]))
+        return roots
 
     @property
     def unseen(self) -> float:
@@ -125,7 +137,7 @@ class Fourier(ClosedSpace):
 
     # --- coordinates ------------------------------------------------------------------------------
 
-    def phases(self, X: Array):
+    def phases(self, X: Array) -> Any:
         """The columns in units of their periods; rows outside the box are refused.
 
         On the host, or on the device of X where transforms run there.
@@ -146,7 +158,7 @@ class Fourier(ClosedSpace):
                 found.append(t - xp.round(t))
         return xp.stack(found, axis=0).T
 
-    def _columns(self, X):
+    def _columns(self, X: Any) -> list[Any]:
         """The columns that the kernel looks at."""
         if scipy.sparse.issparse(X):
             return list(X[:, self.columns].toarray().T)
@@ -159,7 +171,7 @@ class Fourier(ClosedSpace):
             inside &= (x >= low) & (x <= high)
         return inside
 
-    def _check_inside(self, x, a, xp):
+    def _check_inside(self, x: Array, a: int, xp: Any) -> None:
         if not x.shape[0]:
             return
         if float(xp.min(x)) >= self.low[a] and float(xp.max(x)) <= self.high[a]:
@@ -187,7 +199,7 @@ class Fourier(ClosedSpace):
             Phi[:, 1 + h :] *= amplitudes[1:]
             yield on_device_of(Phi, self.empty), where
 
-    def squared_norms(self, X: Array):
+    def squared_norms(self, X: Array) -> Any:
         self.phases(X)  # which refuses rows outside
         norms = tiles.allocate(self.empty, (X.shape[0],))
         norms[:] = math.fsum(self.amplitudes**2)
@@ -195,7 +207,7 @@ class Fourier(ClosedSpace):
 
     # --- linear functions -------------------------------------------------------------------------
 
-    def evaluate(self, X: Array, coef: Array, *, eps: float | None = None):
+    def evaluate(self, X: Array, coef: Array, *, eps: float | None = None) -> Any:
         """coordinates(X) @ coef for a matrix coef, by transforms of this accuracy."""
         C, n = self.coefficients(as_numpy(coef)), X.shape[0]
         eps = self.accuracy if eps is None else eps
@@ -217,7 +229,7 @@ class Fourier(ClosedSpace):
             total += self.from_sums(nufft.sums(t, v, self.reach, used))
         return total
 
-    def coefficients(self, coef: Array):
+    def coefficients(self, coef: Array) -> np.ndarray:
         """C with phi(x) . coef = sum_j C_j exp(2 pi i j . t), j = -m..m, per column of coef."""
         h, m = len(self.frequencies), self.reach
         C = np.zeros((coef.shape[1], *[2 * k + 1 for k in m]), dtype=complex)
@@ -228,7 +240,7 @@ class Fourier(ClosedSpace):
         flat[:, flat.shape[1] // 2] = coef[0] * self.amplitudes[0]
         return C
 
-    def from_sums(self, F: Any):
+    def from_sums(self, F: Any) -> np.ndarray:
         """Phi'v for v with F_k = sum_i v_i exp(-2 pi i k . t_i), k = -m..m; one column per F."""
         flat = F.reshape(len(F), -1)
         mine = flat[:, self.positions(self.frequencies, self.reach)]
@@ -237,7 +249,7 @@ class Fourier(ClosedSpace):
         return np.concatenate([zero, mine.real * a[1:], -mine.imag * a[1:]], axis=1).T
 
     @staticmethod
-    def positions(frequencies: Array, m: tuple[int, ...]):
+    def positions(frequencies: Array, m: tuple[int, ...]) -> Any:
         """Positions of frequencies in a flattened grid -m..m."""
         shape = tuple(2 * k + 1 for k in m)
         return np.ravel_multi_index(tuple((frequencies + np.array(m)).T), shape)
@@ -259,13 +271,13 @@ class Fourier(ClosedSpace):
         """Sums of a block of rows, its targets and its weights: the step of a fold."""
         eps = self.accuracy if eps is None else eps
 
-        def part(a: int, b: int):
+        def part(a: int, b: int) -> FourierSums:
             mine = (None if v is None else as_numpy(v)[a:b] for v in (T, weights))
             return self._sums(rows_of(points, a, b), eps, *mine)
 
         return reduce(add, (part(a, b) for a, b in tiles.cuts(points.shape[0], ROWS)))
 
-    def _sums(self, points, eps, T, weights):
+    def _sums(self, points: Array, eps: float, T: Any, weights: Any) -> "FourierSums":
         m, t = self.reach, self.phases(points)
         T = None if T is None else np.asarray(T, dtype=np.float64)
         v = np.ones((1 if T is None else 1 + T.shape[1], t.shape[0]))  # weights, weighted targets
@@ -310,12 +322,12 @@ class Fourier(ClosedSpace):
         self.phases(X)  # which refuses rows outside
         return super().radii(X, diagonal)
 
-    def roundoff(self):
+    def roundoff(self) -> float:
         """Angles lose as many units as there are turns: on average over the weights."""
         w = self.weights_of_modes
         turns = 2 * float(w[1:] @ np.abs(self.frequencies).sum(axis=1)) if len(w) > 1 else 0.0
         turns /= max(math.fsum(self.amplitudes**2), float(np.finfo(float).tiny))
-        units = self.rank**0.5 + self.kernel.rounding(self.corners) + 2 * math.pi * turns
+        units: float = self.rank**0.5 + self.kernel.rounding(self.corners) + 2 * math.pi * turns
         return 0.5 * float(np.finfo(float).eps) * units
 
 
@@ -354,12 +366,12 @@ class FourierSums:
         return Spread(n, mean, scatter, largest, cross, target, n * space.unseen)
 
 
-def _middle(F, m):
+def _middle(F: np.ndarray, m: tuple[int, ...]) -> np.ndarray:
     """Frequencies -m..m of -2m..2m."""
     return F[tuple(slice(k, F.shape[a] - k) for a, k in enumerate(m))]
 
 
-def _pairs(left, right, m):
+def _pairs(left: np.ndarray, right: np.ndarray, m: tuple[int, ...]) -> np.ndarray:
     """Positions of left_i + right_j in a flattened grid -m..m."""
     shape = tuple(2 * k + 1 for k in m)
     strides = np.cumprod([1, *shape[:0:-1]])[::-1]

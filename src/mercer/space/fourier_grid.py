@@ -49,7 +49,7 @@ class Extent:
     first: Any  # the first row, which shows where rows live
 
     @classmethod
-    def of(cls, points: Any, start: int = 0):
+    def of(cls, points: Any, start: int = 0) -> "Extent":
         if getattr(points, "ndim", 1) != 2 or getattr(points.dtype, "kind", "f") == "O":
             raise TypeError("basis='fourier' needs points with numbers in every column.")
         values = points.toarray() if scipy.sparse.issparse(points) else points
@@ -59,11 +59,11 @@ class Extent:
         low, high = (np.array([float(end(x)) for x in columns]) for end in (xp.min, xp.max))
         return cls(low, high, points.shape[0], rows_of(points, 0, 1))
 
-    def __add__(self, other):
+    def __add__(self, other: "Extent") -> "Extent":
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         return Extent(low, high, self.n + other.n, self.first)
 
-    def with_margin(self):
+    def with_margin(self) -> tuple[np.ndarray, np.ndarray]:
         width = self.high - self.low
         margin = MARGIN * np.where(width > 0, width, 1.0)
         return self.low - margin, self.high + margin
@@ -105,8 +105,7 @@ def fourier_space(
     most = room(len(active))
     if math.prod(2.0 * m + 1) > most:
         reason = f"about {math.prod(2.0 * m + 1):.2g} frequencies"
-        error = _too_many(kernel, form, width, tol, max_rank, reason)
-        raise MemoryLimitError(error)
+        raise MemoryLimitError(_too_many(kernel, form, width, tol, max_rank, reason))
     series = form.series(periods, width, tol)
     kept, error = _pruned(series, tol * form.size)
     frequencies, weights = _halves(kept, active)
@@ -134,13 +133,13 @@ def room(d: int) -> float:
     return current().limit() / _sums_bytes(1, d)
 
 
-def _sums_bytes(frequencies, d):
+def _sums_bytes(frequencies: float, d: int) -> float:
     """Sums over rows in Fourier coordinates of d columns: products of frequencies reach twice as
     far in each column, and transforms work on grids of twice that length."""
-    return 16 * 2 ** max(d, 1) * (2 + 2 ** max(d, 1)) * frequencies
+    return 16 * 2.0 ** max(d, 1) * (2 + 2.0 ** max(d, 1)) * frequencies
 
 
-def _checked_box(box: Any, extent: Any):
+def _checked_box(box: Any, extent: Extent) -> tuple[np.ndarray, np.ndarray]:
     """(low, high) from [(low, high), ...], which must hold all rows."""
     d = len(extent.low)
     try:
@@ -161,7 +160,7 @@ def _checked_box(box: Any, extent: Any):
     return low, high
 
 
-def _pruned(series, allowed):
+def _pruned(series: Any, allowed: float) -> tuple[np.ndarray, float]:
     """Weights without the smallest, whose sum is an error too; frequency zero always stays."""
     w = series.weights
     ordered = np.sort(w, axis=None)
@@ -176,7 +175,7 @@ def _pruned(series, allowed):
     return np.where(keep, w, 0.0) * keep, series.error + math.fsum(w[~keep])
 
 
-def _halves(weights, active):
+def _halves(weights: np.ndarray, active: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(one j of each pair, the weights of zero and of these): -j stands before 0, j after it. The
     last column decides: its frequencies are not negative, as fast real transforms have them."""
     flat, zero = weights.ravel(order="F"), weights.size // 2
@@ -186,7 +185,9 @@ def _halves(weights, active):
     return j[:, active], flat[[zero, *kept]]
 
 
-def _too_many(kernel, form, width, tol, max_rank, reason):
+def _too_many(
+    kernel: Kernel, form: Any, width: np.ndarray, tol: float, max_rank: int | None, reason: object
+) -> str:
     """The refusal, with what would fit: a larger tolerance, or a longer length scale."""
     most = room(int(np.sum(width > 0))) if max_rank is None else max_rank
     advice = []
@@ -208,10 +209,10 @@ def _too_many(kernel, form, width, tol, max_rank, reason):
     )
 
 
-def _count(form, width, tol):
+def _count(form: Any, width: np.ndarray, tol: float) -> float:
     try:
         periods = form.periods(width, tol)
-        return math.prod(2.0 * form.modes(periods, tol) + 1)
+        return float(math.prod(2.0 * form.modes(periods, tol) + 1))
     except TooManyModesError:
         return math.inf
 
@@ -250,7 +251,7 @@ class FourierPlan:
         wanted = SAFETY * aim * alpha / (math.sqrt(n) * form.size)
 
         @cache
-        def grid(i: int):
+        def grid(i: int) -> tuple[float, int] | None:
             """(frequencies, columns) for a tolerance; None where there are too many."""
             try:
                 m = form.modes(form.periods(high - low, TOLERANCES[i]), TOLERANCES[i])
@@ -258,7 +259,7 @@ class FourierPlan:
                 return None
             return math.prod(2.0 * m + 1), max(1, int(np.count_nonzero(m)))
 
-        def is_enough(i: int):
+        def is_enough(i: int) -> bool:
             found = grid(i)
             return found is None or TOLERANCES[i] <= wanted * math.sqrt(found[0])
 
@@ -290,9 +291,9 @@ class FourierPlan:
         return fourier_space(self.kernel, self.extent, tol=self.tol)
 
 
-def _seconds(n, d, frequencies, n_targets):
+def _seconds(n: int, d: int, frequencies: float, n_targets: int) -> float:
     """Three transforms for every target and one for the rows; then the equations."""
-    transforms = (1 + 2 * n_targets) * n * (POINT + SPREAD * WIDTH**d)
+    transforms: float = (1 + 2 * n_targets) * n * (POINT + SPREAD * WIDTH**d)
     written = min(frequencies, WRITTEN_OUT)
     equations = OPERATION * written**3 + 1e-8 * written**2
     if frequencies > WRITTEN_OUT:

@@ -49,14 +49,16 @@ class Unexplained:
     tol: float
     max_rank: int | None = None
 
-    def __call__(self, points):
+    def __call__(self, points: Array) -> tuple[np.ndarray, LargestResidual]:
         rho2, share = _relative_residuals(self.space, points)
         full = self.max_rank is not None and self.space.rank >= self.max_rank
         above = np.zeros(len(share), dtype=bool) if full else share > self.tol
         return above, LargestResidual(*(float(v[~above].max(initial=0.0)) for v in (share, rho2)))
 
 
-def sampled_space(kernel: Kernel, points: Array, options: MapOptions):
+def sampled_space(
+    kernel: Kernel, points: Array, options: MapOptions
+) -> Landmarks | OwnFeatures | None:
     """Landmarks of a sample where the coordinates of all points would not fit; else None."""
     n = points.shape[0]
     if n <= 2 * gather.SAMPLE or options.needs_all_rows(kernel) or not kernel.layout.on_data:
@@ -74,7 +76,7 @@ def sampled_space(kernel: Kernel, points: Array, options: MapOptions):
     return None if 1.5 * space.rank <= most else space
 
 
-def space_of_sample(kernel: Kernel, sample: Any, options: MapOptions):
+def space_of_sample(kernel: Kernel, sample: Any, options: MapOptions) -> Landmarks | OwnFeatures:
     """Landmarks among the sample, and their factor; or the kernel's own features."""
     refute_by_sample(kernel, sample.points)
     if basis_for(kernel, sample.points, options) == "closed":
@@ -97,7 +99,7 @@ def space_of_sample(kernel: Kernel, sample: Any, options: MapOptions):
     return factor
 
 
-def _sample_that_fits(kernel, sample, options):
+def _sample_that_fits(kernel: Kernel, sample: Any, options: MapOptions) -> Any:
     """The sample, or a part of it: the coordinates of its rows must fit beside the landmarks.
 
     Where no part is small enough, that is said before minutes are spent. The ranks of two small
@@ -132,7 +134,9 @@ def _sample_that_fits(kernel, sample, options):
     )
 
 
-def certify_and_grow(space: Any, rows: Rows, tol: float | None, max_rank: int | None):
+def certify_and_grow(
+    space: Any, rows: Rows, tol: float | None, max_rank: int | None
+) -> tuple[Landmarks, LargestResidual]:
     """Extend the landmarks until every row has a relative residual of at most tol: (landmarks, the
     worst residual that they leave on any row).
 
@@ -169,7 +173,7 @@ def certify_and_grow(space: Any, rows: Rows, tol: float | None, max_rank: int | 
     return space, worst
 
 
-def _relative_residuals(factor: Any, X: Array):
+def _relative_residuals(factor: Landmarks, X: Array) -> tuple[np.ndarray, np.ndarray]:
     """rho^2 and rho^2 / k(x, x) for every row, on the host."""
     diagonal = as_numpy(factor.kernel.diagonal(X)).astype(np.float64)
     norms = as_numpy(factor.squared_norms(X)).astype(np.float64)
@@ -177,7 +181,9 @@ def _relative_residuals(factor: Any, X: Array):
     return rho2, rho2 / np.where(diagonal > 0, diagonal, 1.0)
 
 
-def grown(factor: Any, X: Array, positions: Array, tol: float | None, max_rank: int | None):
+def grown(
+    factor: Landmarks, X: Array, positions: np.ndarray, tol: float, max_rank: int | None
+) -> tuple[Landmarks, tuple[float, float]]:
     """The factor with landmarks from X added until X's residuals are at most tol.
 
     Also returns the largest relative and absolute residual left on X. Landmarks are put in another
@@ -201,7 +207,7 @@ def grown(factor: Any, X: Array, positions: Array, tol: float | None, max_rank: 
 
 
 def extended(
-    factor: Any, X: Array, positions: Array, tol: float | None, max_rank: int | None
+    factor: Any, X: Array, positions: np.ndarray, tol: float | None, max_rank: int | None
 ) -> tuple[Landmarks, tuple[float, float]]:
     """As `grown`, and old coordinates keep their values: new landmarks only add columns.
 
@@ -214,7 +220,14 @@ def extended(
     return _with_landmarks(factor, X, positions, tol, max_rank, capacity)
 
 
-def _with_landmarks(factor, X, positions, tol, max_rank, capacity):
+def _with_landmarks(
+    factor: Landmarks,
+    X: Array,
+    positions: np.ndarray,
+    tol: float,
+    max_rank: int | None,
+    capacity: int | None,
+) -> tuple[Landmarks, tuple[float, float]]:
     kernel, xp = factor.kernel, namespace(factor.C)
     diagonal = kernel.diagonal(X)
     lengths = self_lengths(kernel, diagonal)
@@ -228,15 +241,15 @@ def _with_landmarks(factor, X, positions, tol, max_rank, capacity):
         kernel, X, lengths, tol=tol, max_rank=room, start=start, capacity=capacity, sampled=True
     )
     chosen, left = part.indices, (part.residuals, part.residuals * as_numpy(diagonal))
-    worst = tuple(float(max(residuals.max(), 0)) for residuals in left)
+    relative, absolute = (float(max(residuals.max(), 0)) for residuals in left)
     if len(chosen) == 0:
-        return factor, worst
+        return factor, (relative, absolute)
     rows = pts.take(part.F, chosen) * pts.take(lengths, chosen)[:, None]
     S = stacked(factor.S, kernel.landmarks(X, chosen))
-    return factor.grown(S, rows, positions[chosen]), worst
+    return factor.grown(S, rows, positions[chosen]), (relative, absolute)
 
 
-def empty_factor(kernel: Any, X: Any):
+def empty_factor(kernel: Kernel, X: Any) -> Landmarks:
     """No landmarks yet: every residual is k(x, x)."""
     C = tiles.allocate(X, (0, 0))
     return Landmarks(kernel, kernel.landmarks(X, np.empty(0, dtype=int)), C, np.empty(0, dtype=int))

@@ -4,6 +4,7 @@ Pivoted Cholesky does not see indefiniteness ([[0, 1], [1, 0]] passes): the fact
 the matrix on a few random vectors, and where they differ the smallest eigenvector is the witness.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,13 @@ DISTANCES = (
 )
 
 
-def _remedy(diagonal, K):
+def _remedy(diagonal: Array, K: np.ndarray) -> str:
     """The remedy where K is not a kernel: of distances, a method that takes distances."""
     distances = not as_numpy(diagonal).any() and K.min() >= 0
     return DISTANCES if distances else HINT
 
 
-def value_eps(K: Array, eps: float):
+def value_eps(K: Array, eps: float) -> float:
     """The precision that kernel values carry: numbers that single precision holds exactly came
     from it, with its rounding errors. (Whole numbers are exact either way.)
     """
@@ -44,12 +45,12 @@ def value_eps(K: Array, eps: float):
     return eps if all(np.array_equal(k, np.rint(k)) for k in _blocks(K)) else single
 
 
-def _blocks(K):
+def _blocks(K: Array) -> Iterator[np.ndarray]:
     n = K.shape[0]
     return (as_numpy(K[a : min(a + ROWS, n), :]) for a in range(0, n, ROWS))
 
 
-def _noise_floor(n: int, eps: float):
+def _noise_floor(n: int, eps: float) -> float:
     """How negative an eigenvalue of n valid kernel values (of size 1) may be computed."""
     return 8 * (n + 32) * eps
 
@@ -77,7 +78,7 @@ def check_symmetric(kernel: Kernel, K: Array, eps: float | None = None) -> bool:
     return worst > 0
 
 
-def symmetrised(kernel: Kernel, K: Array, eps: float):
+def symmetrised(kernel: Kernel, K: np.ndarray, eps: float) -> np.ndarray:
     """(K + K') / 2 over K, in blocks; an asymmetry beyond rounding is refused."""
     if check_symmetric(kernel, K, eps):
         for a in range(0, len(K), ROWS):
@@ -87,7 +88,7 @@ def symmetrised(kernel: Kernel, K: Array, eps: float):
     return K
 
 
-def check_diagonal(kernel: Kernel, diagonal: Array, eps: float):
+def check_diagonal(kernel: Kernel, diagonal: Array, eps: float) -> None:
     if kernel.is_proven:
         return
     xp = namespace(diagonal)
@@ -102,7 +103,7 @@ def check_diagonal(kernel: Kernel, diagonal: Array, eps: float):
         )
 
 
-def check_zero_diagonal(kernel: Any, diagonal: Any, some: np.ndarray, K: Any):
+def check_zero_diagonal(kernel: Kernel, diagonal: Any, some: np.ndarray, K: Any) -> None:
     """Refute a kernel whose every k(x, x) is zero by one other value: e_i - e_j or e_i + e_j."""
     xp = namespace(diagonal)
     if float(xp.max(diagonal)) > 0 or not K.any():
@@ -118,7 +119,9 @@ def check_zero_diagonal(kernel: Any, diagonal: Any, some: np.ndarray, K: Any):
     )
 
 
-def probe(kernel: Any, K: Any, F: Any, lengths: Any, noise: float, eps: Any, size: float):
+def probe(
+    kernel: Kernel, K: Any, F: Any, lengths: Any, noise: float, eps: float, size: float
+) -> None:
     """Raise NotPSDError where K - F F' is more than rounding (normalised, in memory).
 
     `size` is the largest |k(x, z)|: values of a Gram matrix that were centred or summed elsewhere
@@ -146,7 +149,7 @@ def probe(kernel: Any, K: Any, F: Any, lengths: Any, noise: float, eps: Any, siz
         )
 
 
-def check_residuals(kernel: Kernel, part: Any, diagonal: Array, eps: float):
+def check_residuals(kernel: Kernel, part: Any, diagonal: Array, eps: float) -> None:
     """The partial algorithm sees part of the matrix: a clearly negative residual refutes it."""
     if kernel.is_proven:
         return
@@ -171,7 +174,7 @@ def check_residuals(kernel: Kernel, part: Any, diagonal: Array, eps: float):
     )
 
 
-def corrected(K: Array, how: str):
+def corrected(K: np.ndarray, how: str) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
     """Eigenvalues made non-negative: weights W with phi(z) = W' k_z, coordinates F, and a summary.
 
     clip and flip change k_z as they change K (F = K W); shift adds a constant to k(x, x) alone, so

@@ -27,9 +27,10 @@ from ..engine import (
     solve_triangular,
     tiles,
 )
+from ..kernels import Kernel
 from ..kernels import points as pts
 from .certificate import Radii, landmark_rows, radii_of_one, refute_by_residuals
-from .partial import largest_first
+from .partial import Partial, largest_first
 from .protocol import Space
 
 
@@ -43,20 +44,22 @@ class Landmarks(Space):
     eps : precision of the kernel values, where it is less than that of C
     """
 
-    def __init__(self, kernel, S, C, indices, eps=None):
+    def __init__(
+        self, kernel: Kernel, S: Any, C: Any, indices: np.ndarray, eps: float | None = None
+    ) -> None:
         self.kernel, self.S = kernel, S
         self.C = np.asfortranarray(C) if is_numpy(C) else C
         self.indices = np.asarray(indices)
         self.eps = eps_of(C) if eps is None else eps
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         if is_numpy(self.C):  # BLAS reads it in Fortran order, which pickles from devices lose
             self.C = np.asfortranarray(self.C)
 
     @property
-    def rank(self):
-        return self.C.shape[0]
+    def rank(self) -> int:
+        return int(self.C.shape[0])
 
     @property
     def example(self) -> Any:
@@ -72,13 +75,13 @@ class Landmarks(Space):
             rows = rows_of(X, where.start, where.stop)
             panel = tiles.allocate(self.C, (where.stop - where.start, r))
 
-            def fill(c, d: int, rows: Array = rows, panel: Any = panel):
+            def fill(c: int, d: int, rows: Array = rows, panel: Any = panel) -> None:
                 panel[c:d, :] = tile(rows_of(rows, c, d))
 
             tiles.run_tasks(fill, tiles.row_blocks(rows, r), self.kernel, X)
             yield self.solve(panel), where
 
-    def solve(self, panel: Any):
+    def solve(self, panel: Any) -> Any:
         """C^-1 applied to every row of kernel values, over the panel where the backend can."""
         if is_numpy(panel):
             trsm = scipy.linalg.blas.get_blas_funcs("trsm", (self.C,))
@@ -86,11 +89,11 @@ class Landmarks(Space):
             return trsm(1.0, self.C, panel.T, side=0, lower=1, overwrite_b=1).T
         return solve_triangular(self.C, panel.T).T
 
-    def weights(self, coef: Array):
+    def weights(self, coef: Array) -> Any:
         """Coefficients on the landmarks of z -> coef . phi(z): [NPT] Lemma 6, backwards."""
         return solve_triangular(self.C, coef, transpose=True)
 
-    def radii(self, X: Any, diagonal: Any):
+    def radii(self, X: Any, diagonal: Any) -> Radii:
         """The certificate's radii for every row, in O(panel) memory.
 
         tau(z) = sqrt k(z, z) + sum_i |a_i| sqrt k(s_i, s_i), a = C^-T phi(z): how much rounding in
@@ -108,7 +111,7 @@ class Landmarks(Space):
             refute_by_residuals(self.kernel, rho2, tau, length, self.roundoff())
         return Radii(xp.abs(rho2), tau, length, landmark_rows(X, self.S, rho2))
 
-    def radii_of(self, Phi: Array, diagonal: Array, rho2: Array):
+    def radii_of(self, Phi: Array, diagonal: Array, rho2: Array) -> Radii:
         """The same where coordinates, magnitudes (`diagonal`) and residuals are known."""
         xp, lengths = namespace(self.C), self.rounding_lengths()
         length = on_device_of(xp.sqrt(positive_part(diagonal)), self.C)
@@ -117,7 +120,7 @@ class Landmarks(Space):
             tau[where] += xp.abs(self.weights(Phi[where, :].T).T) @ lengths
         return Radii(rho2, tau, length, xp.zeros(tau.shape, dtype=xp.bool, device=device(tau)))
 
-    def radii_of_mean(self, second: Array, rho2: Array):
+    def radii_of_mean(self, second: Array, rho2: float) -> Radii:
         """The certificate's radii of the mean of some rows, root mean squares over them.
 
         From sums alone, `second` = Phi'Phi / n and the mean rho^2: by Minkowski's inequality the
@@ -134,25 +137,26 @@ class Landmarks(Space):
         mean_a2 = positive_part(mean_a2)
         return radii_of_one(rho2, length + float(xp.sqrt(mean_a2) @ lengths), length, self.C)
 
-    def roundoff(self):
+    def roundoff(self) -> float:
         """eta = u (sqrt r + c_k): the relative error of one kernel value and its solve."""
         if self.rank == 0:
             return self.eps
-        return 0.5 * self.eps * (self.rank**0.5 + self.kernel.rounding(self.S))
+        units: float = self.rank**0.5 + self.kernel.rounding(self.S)
+        return 0.5 * self.eps * units
 
-    def rounding_lengths(self):
+    def rounding_lengths(self) -> Any:
         """Scale of the rounding of the landmarks' kernel values."""
         lengths = self.lengths()
         if self.rank == 0:
             return lengths
         return on_device_of(self.kernel.layout.lengths(self.kernel, self.S, lengths**2), self.C)
 
-    def lengths(self):
+    def lengths(self) -> Any:
         """sqrt k(s, s) of the landmarks."""
         xp = namespace(self.C)
         return xp.sqrt(row_norms(self.C, xp))
 
-    def grown(self, S: Array, rows: Array, indices: Array):
+    def grown(self, S: Array, rows: Array, indices: np.ndarray) -> "Landmarks":
         """The factor with more landmarks: `rows` are their coordinates, last r' columns new."""
         xp, r, new = namespace(self.C), self.rank, rows.shape[0]
         C = xp.zeros((r + new, r + new), dtype=self.C.dtype, device=device(self.C))
@@ -164,21 +168,21 @@ class Landmarks(Space):
 class Corrected(Space):
     """phi(z) = W' k(S, z) with explicit weights: a similarity made positive semi-definite."""
 
-    def __init__(self, kernel, S, W, indices):
+    def __init__(self, kernel: Kernel, S: Any, W: Any, indices: np.ndarray) -> None:
         self.kernel, self.S, self.W, self.indices = kernel, S, W, indices
 
     @property
     def rank(self) -> int:
-        return self.W.shape[1]
+        return int(self.W.shape[1])
 
     @property
     def example(self) -> Any:
         return self.W
 
-    def coordinates(self, X: Array):
+    def coordinates(self, X: Array) -> Any:
         return tiles.multiply(self.kernel, X, self.S, self.W)
 
-    def weights(self, coef: Array):
+    def weights(self, coef: Array) -> Any:
         return self.W @ coef
 
     def radii(self, X: Any, diagonal: Any) -> Radii:
@@ -187,7 +191,7 @@ class Corrected(Space):
             "one was changed (see correction_)."
         )
 
-    def radii_of_mean(self, second: Array, rho2: Any) -> Radii:
+    def radii_of_mean(self, second: Array, rho2: float) -> Radii:
         return self.radii(None, None)
 
     def roundoff(self) -> float:
@@ -212,7 +216,9 @@ NOISE = 64
 LOOKED_AT = 64
 
 
-def refactorized(kernel: Any, X: Any, part: Any, lengths: Any, eps: Any = None):
+def refactorized(
+    kernel: Kernel, X: Any, part: Partial, lengths: Any, eps: float | None = None
+) -> tuple[Landmarks, float]:
     """The factor of the landmarks that `part` chose among X, and how much the two disagree."""
     indices = part.indices
     if len(indices) == 0:
@@ -237,7 +243,7 @@ def refactorized(kernel: Any, X: Any, part: Any, lengths: Any, eps: Any = None):
         return factor, _disagreement(part.F, indices, l, C, K) / (8 * factor.roundoff())
 
 
-def _disagreement(F, indices, lengths, C, K):
+def _disagreement(F: Array, indices: np.ndarray, lengths: Array, C: Array, K: Array) -> float:
     """How far the inner products of two factors of K, C and the rows of F, are from it.
 
     Looked at for the landmarks with the smallest pivots, where rounding shows, and for others
@@ -253,7 +259,7 @@ def _disagreement(F, indices, lengths, C, K):
     return float(xp.max(xp.abs(difference)))
 
 
-def normalised_matrix(kernel: Any, S: Any, points: Any, lengths: Any):
+def normalised_matrix(kernel: Kernel, S: Any, points: Any, lengths: Any) -> Any:
     """k(S, S) / (l l'), where `points` are the landmarks as rows."""
     K = tiles.evaluate(kernel, points, S=S)
     K /= lengths[:, None]
@@ -261,7 +267,7 @@ def normalised_matrix(kernel: Any, S: Any, points: Any, lengths: Any):
     return K
 
 
-def is_stable(C: Array):
+def is_stable(C: Array) -> bool:
     """Whether solves with C amplify rounding no more than those with pivots in order.
 
     Row j of C^-1, times its pivot, is (-a, 1): the weights of the earlier landmarks in what
@@ -284,7 +290,7 @@ def is_stable(C: Array):
     return info == 0 and bool((inverse.sum(axis=1) * pivots).max() <= MOST_GROWTH)
 
 
-def pivoted(K: Array):
+def pivoted(K: Array) -> tuple[np.ndarray, Any]:
     """(order, C): the rows of K that are not rounding, largest residual first, and their factor."""
     n = K.shape[0]
     tol = max(NOISE, n**0.5) * eps_of(K)

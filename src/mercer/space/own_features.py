@@ -21,7 +21,7 @@ from ..engine import (
     readable,
     rows_of,
 )
-from ..kernels import hashing
+from ..kernels import Kernel, hashing
 from .certificate import Radii
 from .protocol import ClosedSpace
 
@@ -32,7 +32,7 @@ class OwnFeatures(ClosedSpace):
     may_share = True
     nonzeros: int | None  # of the training coordinates, where these are sparse
 
-    def __init__(self, kernel, X):
+    def __init__(self, kernel: Kernel, X: Array) -> None:
         self.kernel = kernel
         self.point = rows_of(X, 0, 1)  # rounding depends on its columns
         self.first = features(kernel, self.point)
@@ -40,7 +40,7 @@ class OwnFeatures(ClosedSpace):
 
     @property
     def rank(self) -> int:
-        return self.first.shape[1]
+        return int(self.first.shape[1])
 
     @property
     def example(self) -> Any:
@@ -62,14 +62,15 @@ class OwnFeatures(ClosedSpace):
                 "basis='cholesky' with max_rank, float32, or a larger memory_limit."
             )
 
-    def coordinates(self, X: Array):
+    def coordinates(self, X: Array) -> Any:
         return features(self.kernel, X)
 
-    def roundoff(self):
-        return 0.5 * eps_of(self.example) * (self.rank**0.5 + self.kernel.rounding(self.point))
+    def roundoff(self) -> float:
+        units: float = self.rank**0.5 + self.kernel.rounding(self.point)
+        return 0.5 * eps_of(self.example) * units
 
 
-def features(kernel: Any, X: Any):
+def features(kernel: Kernel, X: Any) -> Any:
     """The kernel's own coordinates; sparse rows are filled first, since few of theirs stay zero."""
     X = X.toarray() if scipy.sparse.issparse(X) else X
     return kernel.finite(kernel.features, X)
@@ -78,7 +79,7 @@ def features(kernel: Any, X: Any):
 class SparseFeatures(OwnFeatures):
     """The kernel's own sparse coordinates, in the columns that the training data have."""
 
-    def __init__(self, kernel, X, F):  # F: features of the training points X, a sparse matrix
+    def __init__(self, kernel: Kernel, X: Array, F: Any) -> None:  # F: the sparse features of X
         self.kernel = kernel
         self.point = rows_of(X, 0, 1)
         self.columns = hashing.distinct_keys(F.indices)
@@ -89,11 +90,11 @@ class SparseFeatures(OwnFeatures):
     def rank(self) -> int:
         return len(self.columns)
 
-    def coordinates(self, X: Array):
+    def coordinates(self, X: Array) -> scipy.sparse.csr_array:
         """phi(x) for every row, as a sparse matrix."""
         return hashing.numbered(self.kernel.features(X), self.columns)
 
-    def squared_norms(self, X: Array):
+    def squared_norms(self, X: Array) -> np.ndarray:
         return hashing.squared_lengths(self.coordinates(X))
 
     def radii(self, X: Any, diagonal: Any) -> Radii:

@@ -5,7 +5,7 @@ each point's own k(x, x) (MATH.md section 7). The same loop starts from nothing,
 coordinates that a factor already gives (certify and grow, partial_fit).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 import scipy.linalg
 
 from ..engine import (
+    Array,
     MemoryLimitError,
     as_numpy,
     coordinates_bytes,
@@ -28,6 +29,7 @@ from ..engine import (
     rows_of,
     tiles,
 )
+from ..kernels import Kernel
 from ..kernels import points as pts
 
 # --- which points become landmarks ----------------------------------------------------------------
@@ -54,11 +56,11 @@ class Greedy:
     ordered = True
     least_share, share = 0.0, SHARE
 
-    def __init__(self, rng):
-        self.rng = rng
+    def __init__(self, rng: Any) -> None:
+        self.rng: np.random.Generator = rng
         self.order = np.empty(0, dtype=int)  # of uniform pivots
 
-    def propose(self, d: Any, weights: Any, rank: Any, wanted: Any):
+    def propose(self, d: np.ndarray, weights: np.ndarray, rank: int, wanted: int) -> np.ndarray:
         largest = int(d.argmax())
         eligible = np.flatnonzero(d >= SHARE * d[largest])
         # Spread over all eligible points: the very largest are neighbours of each other, and one
@@ -66,7 +68,7 @@ class Greedy:
         spread = eligible[evenly(len(eligible), BLOCK)]
         return np.unique(np.append(spread, largest))
 
-    def accept(self, G: Any, floor: Any, most: Any):
+    def accept(self, G: np.ndarray, floor: float, most: int) -> tuple[np.ndarray, np.ndarray]:
         return largest_first(G, max(self.share * float(G.diagonal().max()), floor), most)
 
 
@@ -76,7 +78,7 @@ class Random(Greedy):
     ordered = False
     least_share = LEAST_SHARE
 
-    def propose(self, d: Any, weights: Any, rank: Any, wanted: Any):
+    def propose(self, d: np.ndarray, weights: np.ndarray, rank: int, wanted: int) -> np.ndarray:
         p = np.maximum(d * weights, 0)
         # Without a wanted rank, as if twice the present one were wanted.
         count = int(RANDOM_SHARE * (wanted if wanted < len(d) else 2 * rank + 100))
@@ -85,7 +87,7 @@ class Random(Greedy):
         _, first = np.unique(chosen, return_index=True)
         return chosen[np.sort(first)]
 
-    def accept(self, G: Any, floor: Any, most: Any):
+    def accept(self, G: np.ndarray, floor: float, most: int) -> tuple[np.ndarray, np.ndarray]:
         before = G.diagonal().copy()
         draws = self.rng.random(len(G))
         # A proposal was drawn by its residual before the block; it stays with the share that is
@@ -106,7 +108,7 @@ class Uniform(Greedy):
     ordered = False
     least_share, share = LEAST_SHARE, 0.0
 
-    def propose(self, d: Any, weights: Any, rank: Any, wanted: Any):
+    def propose(self, d: np.ndarray, weights: np.ndarray, rank: int, wanted: int) -> np.ndarray:
         self.order = self.order[d[self.order] > 0]
         if len(self.order) == 0:
             self.order = self.rng.permutation(np.flatnonzero(d > 0))
@@ -115,11 +117,11 @@ class Uniform(Greedy):
         return chosen
 
 
-def rule(name: str, rng: Any):
+def rule(name: str, rng: Any) -> Greedy:
     return {"greedy": Greedy, "random": Random, "uniform": Uniform}[name](rng)
 
 
-def largest_first(G: Any, threshold: float, most: Any):
+def largest_first(G: Any, threshold: float, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Cholesky on G, the largest residual first while it is above the threshold.
 
     Returns (order, L) with L lower triangular, L L' = G[order, order].
@@ -131,7 +133,7 @@ def largest_first(G: Any, threshold: float, most: Any):
     return order[:rank] - 1, np.tril(A[:rank, :rank])
 
 
-def in_order(G: Any, keeps: Callable[[np.ndarray, int], bool], most: Any):
+def in_order(G: Any, keeps: Callable[[np.ndarray, int], bool], most: int) -> np.ndarray:
     """The pivots that `keeps(residuals, i)` accepts when they are asked one after the other."""
     residual = G.diagonal().copy()
     L = np.zeros_like(G)
@@ -162,7 +164,7 @@ FIRST_COLUMNS = 512
 class Partial:
     """Coordinates of all points (normalised), pivots, and relative residuals."""
 
-    F: object
+    F: Any
     indices: np.ndarray
     residuals: np.ndarray
     ordered: bool = True  # largest residuals first, which keeps triangular solves stable
@@ -181,7 +183,7 @@ def partial_cholesky(
     initial: Any = None,
     capacity: Any = None,
     sampled: bool = False,
-):
+) -> Partial:
     """Choose landmarks among X until every relative residual is at most tol.
 
     lengths : sqrt k(x, x), zero for points at the origin of feature space
@@ -245,7 +247,7 @@ def partial_cholesky(
     return Partial(F[:, :r], np.array(taken, dtype=int), residuals, choose.ordered)
 
 
-def _too_large(n, r, residual, tol, F, sampled):
+def _too_large(n: int, r: int, residual: float, tol: float, F: Array, sampled: bool) -> str:
     held = readable(coordinates_bytes(n, r, size=itemsize(F)))
     tol_that_fits = f"tol={1.01 * residual:.2g}, or " if residual < 0.98 and not sampled else ""
     return (
@@ -257,7 +259,7 @@ def _too_large(n, r, residual, tol, F, sampled):
     )
 
 
-def _columns(like, n, room):
+def _columns(like: Array, n: int, room: int) -> Any:
     """n x room, column after column: memory never written is never taken, and columns are added."""
     if is_numpy(like):
         return np.empty((n, room), dtype=like.dtype, order="F")
@@ -266,7 +268,9 @@ def _columns(like, n, room):
     return xp.matrix_transpose(xp.empty((room, n), dtype=like.dtype, device=tiles.device(like)))
 
 
-def _residual_gram(kernel, X, P, proposed, inverse_lengths):
+def _residual_gram(
+    kernel: Kernel, X: Array, P: Array, proposed: np.ndarray, inverse_lengths: Array
+) -> np.ndarray:
     """The proposals' kernel matrix minus P P' of their coordinates P, on the host."""
     points = kernel.landmarks(X, proposed)
     G = kernel.against(points)(pts.take(X, proposed))
@@ -275,7 +279,7 @@ def _residual_gram(kernel, X, P, proposed, inverse_lengths):
     return G * np.outer(s, s) - P @ P.T
 
 
-def _runs(pivots):
+def _runs(pivots: np.ndarray) -> Iterator[slice]:
     """Slices of decreasing pivots, each within MOST_RANGE."""
     start = 0
     for stop in range(1, len(pivots) + 1):
@@ -284,7 +288,16 @@ def _runs(pivots):
             start = stop
 
 
-def _append(kernel, X, F, known, chosen, L, inverse_lengths, residuals):
+def _append(
+    kernel: Kernel,
+    X: Array,
+    F: Array,
+    known: Array,
+    chosen: np.ndarray,
+    L: np.ndarray,
+    inverse_lengths: Any,
+    residuals: np.ndarray,
+) -> None:
     """Columns of the chosen pivots: (K[:, chosen] - F F[chosen]') L^-T, and lower residuals.
 
     `known` are the pivots' coordinates before.
@@ -305,7 +318,7 @@ def _append(kernel, X, F, known, chosen, L, inverse_lengths, residuals):
     scales = inverse * pts.take(inverse_lengths, chosen)[None, :]
     of_one_length = bool(xp.all(inverse_lengths == 1))
 
-    def work(a, c):
+    def work(a: int, c: int) -> None:
         t = scales @ tile(rows_of(X, a, c)).T
         if not of_one_length:
             t *= inverse_lengths[a:c][None, :]

@@ -12,13 +12,14 @@ from typing import Any
 import scipy.sparse
 
 from ..engine import Array, TravelsAsNumPy, namespace, row_norms, rows_of, tiles
+from ..kernels import Kernel
 from .certificate import Radii, radii_of_one
 
 
 class Space(TravelsAsNumPy, ABC):
     """Coordinates phi with phi(x) . phi(z) = k(x, z), before any rotation or centring."""
 
-    kernel: Any  # bound to its data
+    kernel: Kernel  # bound to its data
     S: Any = None  # the landmarks, in the form that kernel.against takes; None without any
     indices: Any = None  # positions of the landmarks among the training points
     is_closed: bool = False  # coordinates by a formula: no row of the data can be missing from it
@@ -71,7 +72,7 @@ class Space(TravelsAsNumPy, ABC):
         """Quantities of every row that the certificate needs; `diagonal` holds k(x, x)."""
 
     @abstractmethod
-    def radii_of_mean(self, second: Array, rho2: Array) -> Radii:
+    def radii_of_mean(self, second: Array, rho2: float) -> Radii:
         """Radii of the mean of some rows, from second = Phi'Phi / n and the mean rho^2."""
 
     @abstractmethod
@@ -96,6 +97,6 @@ class ClosedSpace(Space):
         rho2 = namespace(diagonal).zeros_like(diagonal) + self.error
         return Radii(rho2, 2 * length, length, diagonal < 0)
 
-    def radii_of_mean(self, second: Array, rho2: Any) -> Radii:
+    def radii_of_mean(self, second: Array, rho2: float) -> Radii:
         length = float(namespace(second).linalg.trace(second)) ** 0.5
         return radii_of_one(self.error, 2 * length, length, self.example)

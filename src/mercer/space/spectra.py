@@ -7,6 +7,7 @@ another product. K is stored where it fits the memory, and evaluated tile by til
 """
 
 import numbers
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +47,7 @@ LEAST_BASIS = 40 * BLOCK
 FIRST_CHECK = 3.0
 
 
-def eigen_rotation(F: Array):
+def eigen_rotation(F: Array) -> tuple[Any, Any]:
     """V with F V ordered by eigenvalue: [NPT] Theorem 2. Also the eigenvalues of F F'.
 
     V comes from the small matrix F'F. It is orthogonal to rounding whatever the condition of F, so
@@ -57,13 +58,13 @@ def eigen_rotation(F: Array):
     return V * signs(F @ V)[None, :], positive_part(values)
 
 
-def rotation_from_scatter(scatter: Array):
+def rotation_from_scatter(scatter: Array) -> tuple[Any, Any]:
     """The same from sums over rows alone; signs by the vectors themselves."""
     values, V = eigh(_in_range(scatter))
     return V * signs(V)[None, :], positive_part(values)
 
 
-def _in_range(scatter):
+def _in_range(scatter: Array) -> Array:
     """The matrix, whose eigenvalues are those of K: they can overflow where no value of k does."""
     xp = namespace(scatter)
     if not bool(xp.all(xp.isfinite(scatter))):
@@ -75,7 +76,7 @@ def _in_range(scatter):
     return scatter
 
 
-def spectrum(A: Array, k: int):
+def spectrum(A: Array, k: int) -> tuple[Any, Any]:
     """All eigenvalues of a symmetric matrix, largest first, and the vectors of the k largest.
 
     One reduction A = Q T Q' to tridiagonal form serves both, so that vectors nobody asked for cost
@@ -94,7 +95,7 @@ def spectrum(A: Array, k: int):
     return values[::-1], V[:, ::-1]
 
 
-def symmetric_rotation(F: Array):
+def symmetric_rotation(F: Array) -> Any:
     """Q with F Q = K^(1/2): [EXACT] (4), by the pseudo-inverse when K is singular.
 
     With F = U S V', the root is U S U' = F (V U'). QR first keeps U orthogonal to rounding even
@@ -107,7 +108,7 @@ def symmetric_rotation(F: Array):
     return xp.astype(Vt.T @ (Q @ U).T, dtype, copy=False)
 
 
-def signs(scores: Array):
+def signs(scores: Array) -> Any:
     """+1 or -1 for each column, so that its first entry close to the largest |entry| is positive.
 
     The tolerance decides ties (symmetric data have entries of equal size) the same way every time.
@@ -184,14 +185,14 @@ class Eigenpairs:
         return cls(values, U, None, row_means)
 
 
-def _start(n, k, like, random_state, last=None):
+def _start(n: int, k: int, like: Array, random_state: Any, last: float | None = None) -> Any:
     """Random rows to begin with, as many as a block has, and a constant one where asked."""
     rng = np.random.default_rng(random_state if random_state is not None else 0)
     rows = rng.standard_normal((min(n, max(BLOCK, min(64, k // 4))), n))
     return on_device_of(rows if last is None else np.vstack([rows, np.full((1, n), last)]), like)
 
 
-def _product(kernel, X):
+def _product(kernel: Kernel, X: Array) -> Callable[[Any], Any]:
     """V -> V K for rows V, with K stored or evaluated."""
     n, size = X.shape[0], itemsize(tiles.allocate(X, (1, 1)))
     limit = current().limit(X)
@@ -217,7 +218,9 @@ def _product(kernel, X):
     return lambda V: tiles.multiply(kernel, X, S, V.T).T
 
 
-def krylov(product: Any, n: Any, k: int, like: Any, *, tol: Any = 1e-7, start: Array | None = None):
+def krylov(
+    product: Any, n: int, k: int, like: Any, *, tol: Any = 1e-7, start: Array | None = None
+) -> Eigenpairs:
     """Leading eigenpairs of a symmetric matrix A, centred on both sides; `product` is V -> V A.
 
     Vectors are rows throughout: products with the basis then run along the memory.
@@ -290,7 +293,7 @@ def krylov(product: Any, n: Any, k: int, like: Any, *, tol: Any = 1e-7, start: A
     return Eigenpairs(values, vectors, residuals)
 
 
-def _all(product, n, k, like):
+def _all(product: Callable[[Any], Any], n: int, k: int, like: Array) -> Eigenpairs:
     """The same from all eigenvalues, by a dense solver."""
     A = _host(_centred(product(_centred(on_device_of(np.eye(n), like)))))
     unit = largest_power(A)
@@ -302,7 +305,7 @@ def _all(product, n, k, like):
     return Eigenpairs(*(on_device_of(v, like) for v in found))
 
 
-def _may_hide_copies(values, found, wanted):
+def _may_hide_copies(values: np.ndarray, found: int, wanted: float) -> bool:
     """Whether as many values are equal as copies of one eigenvalue can have been found."""
     if len(values) < found:
         return False
@@ -310,7 +313,7 @@ def _may_hide_copies(values, found, wanted):
     return bool(np.any(close <= np.maximum(1e-3 * np.abs(values[found - 1 :]), 10 * wanted)))
 
 
-def _fresh(n, k, like, seed, Q):
+def _fresh(n: int, k: int, like: Array, seed: int, Q: Array) -> Any:
     """Random directions that are orthogonal to Q's rows."""
     V = _centred(_start(n, k, like, seed))
     for _ in range(2):
@@ -318,7 +321,7 @@ def _fresh(n, k, like, seed, Q):
     return _orthonormal(V, Q, 1e-6 * n**0.5, n**0.5)[0]
 
 
-def _with_room(basis, T, m, wanted):
+def _with_room(basis: Any, T: np.ndarray, m: int, wanted: int) -> tuple[Any, np.ndarray]:
     """The basis and its projected matrix with room for more vectors."""
     if wanted <= T.shape[0]:
         return basis, T
@@ -328,7 +331,9 @@ def _with_room(basis, T, m, wanted):
     return larger, wider
 
 
-def _next_check(m, worst, wanted, before, width):
+def _next_check(
+    m: int, worst: float, wanted: float, before: tuple[int, float] | None, width: int
+) -> int:
     """After two thirds of the blocks that residuals need, if they go on falling as they did."""
     if before is None or not 0 < worst < before[1]:
         return m + width
@@ -336,11 +341,11 @@ def _next_check(m, worst, wanted, before, width):
     return m + width * max(1, int(0.67 * np.log(worst / wanted) / (fall * width)))
 
 
-def _centred(V):
+def _centred(V: Array) -> Any:
     return V - namespace(V).mean(V, axis=1)[:, None]
 
 
-def _orthonormal(V, Q, noise=0.0, size=0.0):
+def _orthonormal(V: Any, Q: Array, noise: float = 0.0, size: float = 0.0) -> tuple[Any, np.ndarray]:
     """An orthonormal basis of V's rows (those above rounding and noise), orthogonal to Q, and V V'.
 
     `size` is that of the rows from which Q was taken off to give V.
@@ -372,5 +377,5 @@ def _orthonormal(V, Q, noise=0.0, size=0.0):
     return V, gram
 
 
-def _host(A):
+def _host(A: Array) -> np.ndarray:
     return as_numpy(A).astype(np.float64)
