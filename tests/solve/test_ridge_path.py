@@ -1,5 +1,7 @@
 """Closed forms against fitting again without each row."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -118,6 +120,22 @@ def test_diagonal_of_an_inverse_from_its_factor(share, in_place, rng):
     rows = np.sort(rng.permutation(n)[: int(share * n)])
     C = factor_shifted(A.copy(), shift, in_place=in_place)  # which leaves A above the diagonal
     assert_allclose(inverse_diagonal(C, rows), exact[rows], rtol=1e-8)
+
+
+@pytest.mark.parametrize("first", [0, 5, 850])
+def test_the_diagonal_of_an_inverse_takes_no_copy_of_a_large_factor(first, rng, monkeypatch):
+    monkeypatch.setattr("mercer.solve.regularized.HELD_VALUES", 1 << 14)
+    n, shift = 900, 1e-2
+    A = rng.normal(size=(n, n))
+    A = A @ A.T
+    exact = np.diagonal(np.linalg.inv(A + shift * np.eye(n)))
+    C = factor_shifted(A, shift, in_place=True)
+    tracemalloc.start()
+    found = inverse_diagonal(C, np.arange(first, n))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert_allclose(found, exact[first:], rtol=1e-8)
+    assert peak < 0.5 * C.nbytes
 
 
 @pytest.mark.parametrize("weighted", [False, True])
