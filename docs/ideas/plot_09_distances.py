@@ -107,9 +107,12 @@ plt.show()
 #
 # Solution
 # --------
-# Shift the points so that all values are at least 0. On one axis :math:`|x - z| = x + z - 2 \min(x,
-# z) = k(x, x) + k(z, z) - 2 k(x, z)` with the kernel :math:`k = \min`, so :math:`|x - z|` is a
-# *squared* distance in feature space. Squared distances of several columns add up.
+# Shift the points so that all values are at least 0. With the kernel :math:`k = \min`, on one axis
+#
+# .. math:: |x - z| = x + z - 2 \min(x, z) = k(x, x) + k(z, z) - 2 k(x, z) ,
+#
+# so :math:`|x - z|` is a *squared* distance in feature space. Squared distances of several columns
+# add up.
 
 city = np.abs(X[:, None] - X[None]).sum(axis=2)
 plain = ClassicalMDS(2, metric="precomputed").fit(city)
