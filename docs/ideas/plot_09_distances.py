@@ -2,7 +2,7 @@ r"""
 9. Distances, multidimensional scaling, and pre-images
 ======================================================
 
-A kernel determines distances. Distances determine a kernel too, up to the choice of an origin.
+A kernel determines distances. Euclidean distances determine a kernel, up to the choice of an origin.
 This lesson goes from distances to a map, and from a place in feature space back to a point of the
 data.
 
