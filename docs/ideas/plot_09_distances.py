@@ -2,9 +2,9 @@ r"""
 9. Distances, multidimensional scaling, and pre-images
 ======================================================
 
-A kernel determines distances. Euclidean distances determine a kernel, up to the choice of an origin.
-This lesson goes from distances to a map, and from a place in feature space back to a point of the
-data.
+A kernel determines distances. Euclidean distances determine a kernel, up to the choice of an
+origin. This lesson goes from distances to a map, and from a place in feature space back to a point
+of the data.
 
 The statement
 -------------
