@@ -27,6 +27,7 @@ FOREST = ExtraTreesClassifier(50, max_leaf_nodes=12, random_state=0).fit(IRIS, S
 KERNELS = [*EVERY_KERNEL, mercer.ForestKernel(FOREST)]
 LINE = np.linspace(0, 4, 200)
 FREQUENCIES = np.linspace(0, 12, 240)
+WIDTHS = {1: 270, 2: 520}  # pixels on the page: letters are as large as with three panels
 
 
 def instance(name):
@@ -93,7 +94,7 @@ def matrix(kernel):
     if on_vectors(kernel):
         return kernel.bind(IRIS)(IRIS), "150 iris flowers, three species"
     points = points_for(kernel, 30)
-    return kernel.bind(points)(points), "30 random objects, the last as the first"
+    return kernel.bind(points)(points), "30 random objects; the last repeats the first"
 
 
 def facts(kernel):
@@ -142,7 +143,7 @@ def cost(kernel):
 
 
 def draw(name, kernel, folder):
-    """Draw the pictures of a kernel in one file; returns what they show."""
+    """Draw the pictures of a kernel in one file; returns what they show, and their width."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -169,7 +170,7 @@ def draw(name, kernel, folder):
     folder.mkdir(parents=True, exist_ok=True)
     fig.savefig(folder / f"{name}.png", dpi=160)
     plt.close(fig)
-    return ", ".join(title or "kernel matrix" for title in panels)
+    return ", ".join(title or "kernel matrix" for title in panels), WIDTHS.get(len(panels))
 
 
 class KernelAtlas(Directive):
@@ -182,7 +183,7 @@ class KernelAtlas(Directive):
         kernel = instance(name)
         if kernel is None:  # an extra that is not installed
             return []
-        shown = draw(name, kernel, HERE / "generated" / "atlas")
+        shown, width = draw(name, kernel, HERE / "generated" / "atlas")
         rows = [line for fact in facts(kernel) for line in (f"* - {fact[0]}", f"  - {fact[1]}")]
         text = [
             ".. rubric:: At a glance",
@@ -190,6 +191,7 @@ class KernelAtlas(Directive):
             f".. image:: atlas/{name}.png",
             f"   :alt: Pictures of {name}: {shown}.",
             "   :class: dark-light",  # the theme leaves it as it is
+            *([f"   :width: {width}px"] if width else []),
             "",
             ".. list-table::",
             "   :widths: 30 70",

@@ -1,4 +1,4 @@
-"""What narrow screens need: figures that scroll, and table cells that carry their heading."""
+"""What narrow screens need: figures that scroll, cells with their heading, lines that end well."""
 
 import re
 from pathlib import Path
@@ -12,6 +12,12 @@ HEADING = re.compile(r"<th\b[^>]*>(.*?)</th>", re.DOTALL)
 ROW = re.compile(r"<tr\b.*?</tr>", re.DOTALL)
 CELL = re.compile(r"<td\b([^>]*>.*?)</td>", re.DOTALL)
 TAG = re.compile(r"<[^>]+>")
+
+FORMULA = re.compile(
+    r'(<math\b[^>]*display="inline"[^>]*>(?:(?!</math>).)*</math>)([.,;:!?)]+)', re.DOTALL
+)
+NAME = re.compile(r'(?<=<span class="pre">)(?:mercer\.|tests/)[^<]*(?=</span>)')
+JOINT = re.compile(r"(::|[/._])(?=[A-Za-z_])")
 
 
 def inches(path):
@@ -63,6 +69,20 @@ def labelled(body):
     return TABLE.sub(label_table, body)
 
 
+def unbroken(body):
+    """The page with each formula and the punctuation behind it in one line."""
+    return FORMULA.sub(r'<span class="unbroken">\1\2</span>', body)
+
+
+def breakable(body):
+    """The page with places in long names of its tables where a line may end."""
+
+    def mark(table):
+        return NAME.sub(lambda name: JOINT.sub(r"\1<wbr>", name[0]), table[0])
+
+    return TABLE.sub(mark, body)
+
+
 def for_phones(app, pagename, templatename, context, doctree):
     """Prepare a page: mercer.css decides what a narrow screen makes of it."""
     if "body" not in context:
@@ -70,4 +90,4 @@ def for_phones(app, pagename, templatename, context, doctree):
     sources = {name: Path(app.srcdir, source) for source, name in app.builder.images.items()}
     copied = Path(app.outdir, "_images")
     body = framed(context["body"], lambda name: sources.get(name, copied / name))
-    context["body"] = labelled(body)
+    context["body"] = breakable(labelled(unbroken(body)))

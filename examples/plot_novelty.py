@@ -36,7 +36,7 @@ plt.show()
 images, digit = load_digits(return_X_y=True)
 images = images / 16
 known, strange = images[digit < 9], images[digit == 9]
-# With 300 landmarks even known digits have a residual. An exact map would have residual 0 for them.
+# With 300 landmarks digits of the fit have a residual, too; with an exact map it would be 0.
 kernel_map = KernelMap(RBF(0.15), max_rank=300).fit(known[:1000])
 score_known, score_strange = kernel_map.residual(known[1000:]), kernel_map.residual(strange)
 scores = np.concatenate([score_known, score_strange])

@@ -60,8 +60,8 @@ for name, K in zip(["exp(-|x - z|^2)", "tanh(x.z - 1)", "1 - |x - z|^2"], candid
     print(f"{name:16} smallest eigenvalue {values[0]:9.1e}   witness: a'Ka = {a @ K @ a:9.1e}")
 
 # %%
-# The first is a kernel: its smallest eigenvalue is 0 up to rounding error. The other two are
-# refuted, although the hyperbolic tangent is often used as a "kernel".
+# The first is a kernel: even its smallest eigenvalue is positive. The other two are refuted,
+# although the hyperbolic tangent is often used as a "kernel".
 #
 # In mercer
 # ---------

@@ -12,11 +12,12 @@ Let the rows of :math:`\Phi` be the coordinates of the points, :math:`m` their m
 :math:`\Phi_c = H \Phi` the centred coordinates, with :math:`H = I - \mathbf{1} \mathbf{1}^T / n`
 and the column :math:`\mathbf{1}` of :math:`n` ones.
 **The unit vector**
-:math:`v` **is a principal axis with variance** :math:`\lambda > 0` **if and only if**
+:math:`v` **is a principal axis with variance** :math:`\lambda > 0` **if and only if there is a unit
+vector** :math:`u` **with**
 
-.. math:: v = \Phi_c^T u / \sqrt{n \lambda} , \quad H K H\, u = n \lambda\, u , \quad |u| = 1 ,
+.. math:: H K H\, u = n \lambda\, u , \quad v = \Phi_c^T u / \sqrt{n \lambda} .
 
-**and the score of any point is** :math:`(\varphi(z) - m) \cdot v = (k_z - K \mathbf{1} / n)^T H u
+**Then the score of any point is** :math:`(\varphi(z) - m) \cdot v = (k_z - K \mathbf{1} / n)^T H u
 / \sqrt{n \lambda}`.
 
 *Proof.* Note that :math:`\Phi_c \Phi_c^T = H K H`. A principal axis with variance :math:`\lambda`
@@ -111,9 +112,14 @@ plt.show()
 #
 # Solution
 # --------
-# The new :math:`w'` maximises :math:`\sum_i p_i\, w \cdot y_i` over unit vectors, so :math:`\sum_i
-# |w' \cdot y_i| \ge \sum_i p_i\, w' \cdot y_i \ge \sum_i p_i\, w \cdot y_i = \sum_i |w \cdot
-# y_i|`. It can end in a local maximum, so :class:`~mercer.KernelPCAL1` tries several starts.
+# The new :math:`w'` maximises :math:`\sum_i p_i\, w \cdot y_i` over unit vectors, so
+#
+# .. math::
+#
+#     \sum_i |w' \cdot y_i| \ge \sum_i p_i\, w' \cdot y_i \ge \sum_i p_i\, w \cdot y_i
+#     = \sum_i |w \cdot y_i| .
+#
+# The iteration can end in a local maximum, so :class:`~mercer.KernelPCAL1` tries several starts.
 
 from mercer import KernelPCAL1
 

@@ -30,9 +30,15 @@ values :math:`t` and :math:`f(z)` are jointly normal: :math:`t` has the covarian
 I`, and the covariances of :math:`t` with :math:`f(z)` are :math:`k_z`. For jointly normal variables
 the conditional mean is linear, :math:`k_z^T (K + \alpha I)^{-1} t`, and the conditional variance is
 :math:`k(z, z) - k_z^T (K + \alpha I)^{-1} k_z`. Put :math:`k_z = \Phi \varphi` and
-:math:`K = \Phi \Phi^T`; since :math:`\Phi^T (\Phi \Phi^T + \alpha I)^{-1} \Phi = (\Phi^T \Phi +
-\alpha I)^{-1} \Phi^T \Phi = I - \alpha (\Phi^T \Phi + \alpha I)^{-1}`, the variance is :math:`k(z,
-z) - |\varphi|^2 + \alpha\, \varphi^T (\Phi^T \Phi + \alpha I)^{-1} \varphi`. ∎
+:math:`K = \Phi \Phi^T`. Since
+
+.. math::
+
+    \Phi^T (\Phi \Phi^T + \alpha I)^{-1} \Phi = (\Phi^T \Phi + \alpha I)^{-1} \Phi^T \Phi
+    = I - \alpha (\Phi^T \Phi + \alpha I)^{-1} ,
+
+the variance is
+:math:`k(z, z) - |\varphi|^2 + \alpha\, \varphi^T (\Phi^T \Phi + \alpha I)^{-1} \varphi`. ∎
 
 Ten lines of NumPy
 ------------------

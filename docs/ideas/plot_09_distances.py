@@ -2,9 +2,9 @@ r"""
 9. Distances, multidimensional scaling, and pre-images
 ======================================================
 
-A kernel determines distances. Distances determine a kernel too, up to the choice of an origin.
-This lesson goes from distances to a map, and from a place in feature space back to a point of the
-data.
+A kernel determines distances. Euclidean distances determine a kernel, up to the choice of an
+origin. This lesson goes from distances to a map, and from a place in feature space back to a point
+of the data.
 
 The statement
 -------------
@@ -107,9 +107,12 @@ plt.show()
 #
 # Solution
 # --------
-# Shift the points so that all values are at least 0. On one axis :math:`|x - z| = x + z - 2 \min(x,
-# z) = k(x, x) + k(z, z) - 2 k(x, z)` with the kernel :math:`k = \min`, so :math:`|x - z|` is a
-# *squared* distance in feature space. Squared distances of several columns add up.
+# Shift the points so that all values are at least 0. With the kernel :math:`k = \min`, on one axis
+#
+# .. math:: |x - z| = x + z - 2 \min(x, z) = k(x, x) + k(z, z) - 2 k(x, z) ,
+#
+# so :math:`|x - z|` is a *squared* distance in feature space. Squared distances of several columns
+# add up.
 
 city = np.abs(X[:, None] - X[None]).sum(axis=2)
 plain = ClassicalMDS(2, metric="precomputed").fit(city)

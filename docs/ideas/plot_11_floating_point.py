@@ -3,8 +3,8 @@ r"""
 ===============================================
 
 In exact arithmetic the Gaussian kernel matrix of distinct points has full rank. On a computer it
-hardly ever does: most of its eigenvalues are smaller than the rounding error. What does "exact"
-mean then? The map can measure it.
+often does not: many of its eigenvalues are smaller than the rounding error. What does "exact" mean
+then? The map can measure it.
 
 The statement
 -------------

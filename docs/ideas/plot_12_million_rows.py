@@ -23,8 +23,13 @@ Let :math:`F` be the pivoted Cholesky factor of lesson 11 after any number of st
 I) v` for all :math:`v`. For the inverses the inequality is reversed, because :math:`s^T A^{-1} s`
 is the largest value of :math:`2\, s^T v - v^T A v` over all :math:`v`: so :math:`s^T (K + \alpha
 I)^{-1} s \le s^T P^{-1} s`. The coefficients are off by :math:`e = (K + \alpha I)^{-1} s`, so
-:math:`\|f - f^*\|^2 = e^T K e \le e^T (K + \alpha I) e = s^T (K + \alpha I)^{-1} s \le s^T P^{-1}
-s`. Then :math:`|g(z)| \le \|g\| \sqrt{k(z, z)}` for every function :math:`g` of the space. ∎
+
+.. math::
+
+    \|f - f^*\|^2 = e^T K e \le e^T (K + \alpha I) e = s^T (K + \alpha I)^{-1} s
+    \le s^T P^{-1} s .
+
+Finally, :math:`|g(z)| \le \|g\| \sqrt{k(z, z)}` for every function :math:`g` of the space. ∎
 
 :math:`K` is needed only in products :math:`K v`, which are computed tile by tile and never stored;
 and :math:`s^T P^{-1} s` is a number that conjugate gradients with :math:`P` compute in every step

@@ -46,6 +46,23 @@ def test_wide_figures_scroll_and_pages_do_not(phone, inches, scrolls, tmp_path, 
         assert shown == pytest.approx(phone.READABLE * inches, abs=2)
 
 
+def test_a_full_stop_stays_with_its_formula(phone, tmp_path, new_page):
+    formula = '<math xmlns="http://www.w3.org/1998/Math/MathML" display="inline"><mi>K</mi></math>'
+    body = phone.unbroken(f'<p style="width: 0">{formula} is {formula}.</p>')
+    page = new_page(written(tmp_path / "page.html", body), (390, 780))
+    lines = "element => element.getClientRects().length"
+    assert page.locator(".unbroken").text_content() == "K."  # and not "K is K."
+    assert page.locator(".unbroken").evaluate(lines) == 1
+
+
+def test_long_names_break_at_their_joints(phone):
+    cell = '<table><td><span class="pre">{}</span></td></table>'
+    name = "tests/test_laws.py::test_symmetric"
+    broken = "tests/<wbr>test_<wbr>laws.<wbr>py::<wbr>test_<wbr>symmetric"
+    assert phone.breakable(cell.format(name)) == cell.format(broken)
+    assert phone.breakable(cell.format("max_rank")) == cell.format("max_rank")
+
+
 def test_cells_carry_the_heading_of_their_column(phone, tmp_path, new_page):
     address = written(tmp_path / "page.html", phone.labelled(TABLE))
     said = "c => getComputedStyle(c, '::before').content"
