@@ -19,7 +19,7 @@ from .. import KernelComparison
 # backwards.
 # Columns and cells of a stranger's table may hold any of them. (Joiners and the like stay: Persian,
 # Hindi and emoji need them.)
-CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 class SafeConsole(Console):
@@ -31,7 +31,7 @@ class SafeConsole(Console):
 
 def shown(text: str):
     """The text with control characters spelled out, as Python writes them."""
-    return CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
+    return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
 
 
 # Results go to stdout; whatever is said on the way goes to stderr.
@@ -64,7 +64,7 @@ def as_json(value: Any):
     plain = json.loads(text, parse_constant=lambda _: None)
     text = json.dumps(plain, indent=2, ensure_ascii=False)
     # JSON itself escapes the first 32 only; inside its texts \u009b means the same.
-    sys.stdout.write(CONTROLS.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n")
+    sys.stdout.write(_CONTROLS.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n")
 
 
 @contextmanager

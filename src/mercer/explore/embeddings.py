@@ -15,7 +15,7 @@ import numpy as np
 from .. import KernelDiscriminant, KernelPCA
 
 TSNE, PCA, DISCRIMINANT = "t-SNE", "kernel PCA", "discriminant"
-EVERY = (TSNE, PCA, DISCRIMINANT)
+_EVERY = (TSNE, PCA, DISCRIMINANT)
 PERPLEXITY = 30
 
 
@@ -38,13 +38,13 @@ def has_tsne() -> bool:
 def available(asked: Any, task: str | None, notes: list[str]) -> list[str]:
     """The embeddings that can be made here, in the order in which they are shown."""
     if isinstance(asked, str) and asked == "auto":
-        asked = EVERY
+        asked = _EVERY
         if not has_tsne():
             notes.append("t-SNE was left out: pip install 'mercer[tsne]' adds it.")
             asked = (PCA, DISCRIMINANT)
     listed = isinstance(asked, (list, tuple)) and all(isinstance(name, str) for name in asked)
-    if not listed or any(name not in EVERY for name in asked):
-        raise ValueError(f"embeddings must be a list from {list(EVERY)} or 'auto', got {asked!r}.")
+    if not listed or any(name not in _EVERY for name in asked):
+        raise ValueError(f"embeddings must be a list from {list(_EVERY)} or 'auto', got {asked!r}.")
     if TSNE in asked and not has_tsne():
         raise ImportError("t-SNE needs openTSNE: pip install 'mercer[tsne]'.")
     return [name for name in asked if name != DISCRIMINANT or task == "classification"]

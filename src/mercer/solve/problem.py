@@ -17,7 +17,7 @@ from ..space import MapOptions, factorize
 # Rows from which a problem judges its rank and its spectrum.
 SAMPLE = 400
 # Rows whose factorisation takes a few hundredths of a second.
-FEW_ROWS = 1000
+_FEW_ROWS = 1000
 
 
 class Caching:
@@ -242,7 +242,7 @@ class RidgeProblem(Caching):
     @cached_property
     def is_small(self) -> bool:
         """Whether a factorisation is over sooner than a sample is judged."""
-        return self.n <= FEW_ROWS and matrix_bytes(self.n, 2) <= self.limit
+        return self.n <= _FEW_ROWS and matrix_bytes(self.n, 2) <= self.limit
 
     @property
     def is_judged(self) -> bool:

@@ -39,7 +39,7 @@ from .certificate import Radii
 from .protocol import ClosedSpace
 
 # Transforms are this much more accurate than the map.
-FINER = 1e-3
+_FINER = 1e-3
 # Rows that are transformed at once.
 ROWS = 1 << 22
 
@@ -127,7 +127,7 @@ class Fourier(ClosedSpace):
     def accuracy(self) -> float:
         """The requested accuracy of transforms: relative to the size of their result."""
         size = math.fsum(self.amplitudes**2)
-        return max(self.finest, min(1e-9, FINER * self.error / size if size else 0.0))
+        return max(self.finest, min(1e-9, _FINER * self.error / size if size else 0.0))
 
     @property
     def total_error(self) -> float:

@@ -17,9 +17,9 @@ from .fourier import Fourier
 # Relative to k(x, x), where none is asked for; and the smallest that rounding leaves room for.
 DEFAULT_TOL, SMALLEST_TOL = 1e-8, 1e-13
 # The box is wider than the rows, by this share of their extent on each side.
-MARGIN = 0.05
+_MARGIN = 0.05
 # Nonuniform transforms exist in one to three columns.
-MOST_COLUMNS = 3
+_MOST_COLUMNS = 3
 # What an error message tries: tolerances, and factors of the length scale.
 LOOSER, LONGER = 10.0 ** np.arange(-1, -13, -1), 2.0 ** np.arange(20, 0, -1)
 
@@ -65,7 +65,7 @@ class Extent:
 
     def with_margin(self) -> tuple[np.ndarray, np.ndarray]:
         width = self.high - self.low
-        margin = MARGIN * np.where(width > 0, width, 1.0)
+        margin = _MARGIN * np.where(width > 0, width, 1.0)
         return self.low - margin, self.high + margin
 
 
@@ -97,10 +97,10 @@ def fourier_space(
     except TooManyModesError as why:
         raise ValueError(_too_many(kernel, form, width, tol, max_rank, why)) from None
     active = np.flatnonzero(m) if m.any() else np.zeros(1, dtype=int)
-    if len(active) > MOST_COLUMNS:
+    if len(active) > _MOST_COLUMNS:
         raise ValueError(
-            f"basis='fourier' is for kernels of one to {MOST_COLUMNS} columns; {kernel!r} looks at "
-            f"{len(active)}. Choose columns with OnColumns, or use basis='cholesky'."
+            f"basis='fourier' is for kernels of one to {_MOST_COLUMNS} columns; {kernel!r} looks "
+            f"at {len(active)}. Choose columns with OnColumns, or use basis='cholesky'."
         )
     most = room(len(active))
     if math.prod(2.0 * m + 1) > most:
@@ -270,7 +270,7 @@ class FourierPlan:
         if found is None:
             return None
         (frequencies, d), tol = found, float(TOLERANCES[i])
-        if d > MOST_COLUMNS or tol > HOPE * wanted * math.sqrt(frequencies):
+        if d > _MOST_COLUMNS or tol > HOPE * wanted * math.sqrt(frequencies):
             return None
         return cls(
             kernel,

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Arguments that name columns.
-ROLES = ("keep", "number", "category", "ignore", "id")
-ALLOWED: dict[str, tuple[Any, ...]] = {
+_ROLES = ("keep", "number", "category", "ignore", "id")
+_ALLOWED: dict[str, tuple[Any, ...]] = {
     "scale": ("standard", "unit", "none"),
     "text": ("ngrams", "drop"),
     "ranks": (True, False),
@@ -359,13 +359,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     # --- reading the input ------------------------------------------------------------------------
 
     def _check_parameters(self):
-        for name, allowed in ALLOWED.items():
+        for name, allowed in _ALLOWED.items():
             value = getattr(self, name)
             plain = value.item() if isinstance(value, np.generic) else value
             if not any(type(plain) is type(one) and plain == one for one in allowed):
                 shown = " or ".join(map(repr, allowed))
                 raise ValueError(f"{name} must be {shown}, got {value!r}.")
-        for name in ROLES:
+        for name in _ROLES:
             value = getattr(self, name)
             named = isinstance(value, (list, tuple)) and all(isinstance(n, str) for n in value)
             if value is not None and not named:
@@ -378,7 +378,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _check_named(self, names):
         """Columns that arguments name are there, and are named once."""
         role: dict[str, str] = {}
-        for argument in ROLES:
+        for argument in _ROLES:
             for name in getattr(self, argument) or ():
                 if name not in names:
                     raise ValueError(

@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 # Share of all squared lengths that 5 % of the points may hold before these decide everything.
 # Gaussian points in a plane give 0.2.
-DOMINATED = 0.5
+_DOMINATED = 0.5
 # Share of the points that the effective dimension may reach before each point is alone.
-ISOLATED = 0.5
+_ISOLATED = 0.5
 # Share of the squared lengths that varies; below it all points look alike.
-ALIKE = 1e-3
+_ALIKE = 1e-3
 # What connects isolated points, and what tells points that look alike apart.
-WAYS = {
+_WAYS = {
     "gamma": ("a smaller gamma", "a larger gamma"),
     "length_scale": ("a larger length_scale", "a smaller length_scale"),
     "degree": ("a lower degree", "a higher degree"),
 }
-LEVEL = 0.95
+_LEVEL = 0.95
 INTERVAL = "95 % intervals, corrected for overlapping training sets (Nadeau and Bengio)"
 
 
@@ -48,18 +48,18 @@ def findings(measures: "Measures | LiveSpace", n: int, kernel: Kernel) -> list[s
         found.append(
             "is not a kernel on this data: it has negative eigenvalues, which were set to zero here"
         )
-    if measures.longest_share > DOMINATED and n >= 20:
+    if measures.longest_share > _DOMINATED and n >= 20:
         found.append(
             f"is dominated by a few long points: 5 % of the rows hold "
             f"{100 * measures.longest_share:.0f} % of all squared lengths (Normalized(k) takes "
             "that away)"
         )
-    if measures.effective_dimension > ISOLATED * n:
+    if measures.effective_dimension > _ISOLATED * n:
         found.append(
             f"spreads the points over {measures.effective_dimension:.0f} directions: nearly every "
             f"point is alone{_advice(kernel, wider=True)}"
         )
-    elif measures.relative_variance < ALIKE:
+    elif measures.relative_variance < _ALIKE:
         found.append(
             f"sees all points as nearly alike: only {100 * measures.relative_variance:.2g} % of "
             f"their squared length varies{_advice(kernel, wider=False)}"
@@ -70,7 +70,7 @@ def findings(measures: "Measures | LiveSpace", n: int, kernel: Kernel) -> list[s
 def _advice(kernel, wider):
     """Advice for kernels that have something to change."""
     has = {name.rpartition("__")[2] for name in kernel.get_params(deep=True)}
-    ways = [pair[not wider] for name, pair in WAYS.items() if name in has]
+    ways = [pair[not wider] for name, pair in _WAYS.items() if name in has]
     done = "connects them" if wider else "tells them apart"
     return f" ({' or '.join(ways)} {done})" if ways else ""
 
@@ -120,8 +120,8 @@ def _half_width(values, overlap, n_models, most):
 def limit(n_models: int, degrees: int) -> float:
     """How many standard errors the largest of all pairwise differences exceeds once in 20 times."""
     if n_models <= 2:
-        return float(scipy.stats.t.ppf((1 + LEVEL) / 2, degrees))
-    return float(scipy.stats.studentized_range.ppf(LEVEL, n_models, degrees) / 2**0.5)
+        return float(scipy.stats.t.ppf((1 + _LEVEL) / 2, degrees))
+    return float(scipy.stats.studentized_range.ppf(_LEVEL, n_models, degrees) / 2**0.5)
 
 
 class Contest:

@@ -30,7 +30,7 @@ Updates = Iterator[Update | None]
 # An empty update: the ones after it may wait until no request has come for a moment.
 REST: Update = {}
 # Errors of wrong requests, which the page shows.
-REFUSED = (ValueError, TypeError, ArithmeticError, ImportError, OSError, MemoryError, LookupError)
+_REFUSED = (ValueError, TypeError, ArithmeticError, ImportError, OSError, MemoryError, LookupError)
 
 
 class Session:
@@ -76,7 +76,7 @@ class Session:
             if action is None:
                 raise ValueError(f"unknown request {request.get('do')!r}.")
             yield from action(request)
-        except REFUSED as error:
+        except _REFUSED as error:
             yield {"error": str(error) or type(error).__name__, "for": str(request.get("do"))}
 
     def _do_hello(self, request: Request) -> Updates:
@@ -132,14 +132,14 @@ class Session:
         before, self.kernel = self.kernel, kernel
         try:
             yield from self._frames(request.get("id"), can_wait=True)
-        except REFUSED:
+        except _REFUSED:
             self.kernel = before
             raise
 
     def _do_metric(self, request: Request) -> Updates:
         if request.get("on"):
             yield {"status": "Learning a metric …"}
-            yield from self._changed(*learned_metric(self.kernel, self.data))
+            yield from self._changed(*_learned_metric(self.kernel, self.data))
         elif self.metric is not None:
             yield from self._changed(self.metric.before, None)
 
@@ -159,7 +159,7 @@ class Session:
         if metric is not None:
             names = [f"direction {j}" for j in range(metric.A.shape[1])]
             seen = replace(seen, X=seen.X @ metric.A, names=names, task=None, target=None)
-            order = np.argsort(-metric.importances, kind="stable")[:MOST_SHARES]
+            order = np.argsort(-metric.importances, kind="stable")[:_MOST_SHARES]
             shares = [round(float(share), 4) for share in metric.importances[order]]
             told["importances"] = [(self.data.names[j], s) for j, s in zip(order, shares)]
         self.knobs = knobs_of(kernel, seen)
@@ -326,7 +326,7 @@ def _offered_kernels(data: Explored) -> list[str]:
 
 LEARNED_ROWS, LANDMARKS, ROUNDS = 1500, 300, 5
 # Columns whose share is shown.
-MOST_SHARES = 5
+_MOST_SHARES = 5
 
 
 @dataclass(frozen=True)
@@ -342,7 +342,7 @@ class LearnedMetric:
         return Projected(kernel, self.A)
 
 
-def learned_metric(kernel: Kernel, data: Explored) -> tuple[Kernel, LearnedMetric]:
+def _learned_metric(kernel: Kernel, data: Explored) -> tuple[Kernel, LearnedMetric]:
     """(kernel with learned numbers, metric), from some of the rows."""
     if not data.vectors or data.task is None:
         raise ValueError("a metric is learned from a target: start the explorer with one.")

@@ -22,7 +22,7 @@ COARSE, FINE = 100, 500
 # Rows on which a kernel of unknown validity is tested.
 TESTED = 400
 # Penalties tried around the last one, while a knob moves.
-NEAR = np.array([0.1, 1.0, 10.0])
+_NEAR = np.array([0.1, 1.0, 10.0])
 # Residuals below this share of k(x, x) are rounding.
 EXACT = 1e-9
 
@@ -108,7 +108,7 @@ class LiveSpace:
         data = self.data
         if data.targets is None:
             return
-        rule = LeaveOneOut() if near is None else LeaveOneOut(near * NEAR, relative=True)
+        rule = LeaveOneOut() if near is None else LeaveOneOut(near * _NEAR, relative=True)
         problem = RidgeProblem.on_coordinates(self.components, data.targets, rule)
         self.ridge = solve_ridge(problem, "primal")
         misses = self.ridge.left_out().residuals
