@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "mercer"
@@ -178,6 +179,17 @@ def clauses(files: list[Module]) -> list[str]:
     ]
 
 
+def clause_comments(files: list[Module]) -> list[str]:
+    """Places of comments whose subject is a clause."""
+    clause = re.compile(rf"\s*# (?:{'|'.join(CLAUSES)})\b")
+    return [
+        f"{file.name}:{i}: {line.strip()}"
+        for file in files
+        for i, (before, line) in enumerate(pairwise(file.text.splitlines()), 2)
+        if clause.match(line) and not before.lstrip().startswith("#")
+    ]
+
+
 def annotated(files: list[Module]) -> float:
     """Percent of the arguments of functions without an underscore."""
     found = [has for file in files for has in file.arguments()]
@@ -202,6 +214,7 @@ def counts(files: list[Module]) -> dict[str, int]:
             len(GRAM_QUESTIONS.findall(file.text)) for file in files
         ),
         "docstrings that begin with a clause": len(clauses(files)),
+        "comments that begin with a clause": len(clause_comments(files)),
     }
 
 

@@ -68,7 +68,7 @@ class MapBytes:
     `copies` is how many arrays of the coordinates' shape the caller holds at once.
     """
 
-    # Of the limit, what landmarks and coordinates of a sample may take beside panels and tiles.
+    # Landmarks and coordinates of a sample may take this share of the limit, beside tiles.
     LANDMARK_SHARE = 0.75
 
     @staticmethod

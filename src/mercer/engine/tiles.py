@@ -24,7 +24,7 @@ from .threads import one_blas_thread
 TILE_VALUES = 1 << 18
 LEAST_ROWS = 192
 MOST_ROWS = 1024
-# Of a limit of memory, what one panel may take: a pass holds about four arrays of its size.
+# One panel may take this share of the memory: a pass holds about four arrays of its size.
 _PANEL_SHARE = 1 / 24
 # On a device: large products, a small share of its free memory.
 _DEVICE_TILE_SHARE = 0.05

@@ -30,7 +30,7 @@ def all_or_nothing(fit: Method) -> Method:
 
     The fit runs on a copy without the attributes of earlier fits, and the copy's state replaces the
     estimator's in one assignment: whoever predicts meanwhile, in another thread, sees the old model
-    or the new one. What a fit leaves is known by its last letter: private names end with "_", too.
+    or the new one. Attributes of a fit end with "_", private ones too: the copy leaves them out.
     """
     return _on_a_copy(fit, lambda name: not name.endswith("_") and not name.startswith("_cached"))
 

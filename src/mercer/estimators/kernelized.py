@@ -53,7 +53,7 @@ _TAGS = (
     *("estimator_type", "target_tags", "transformer_tags", "classifier_tags", "regressor_tags"),
     *("non_deterministic", "array_api_support"),
 )
-# Of an SVM that was fitted on kernel values: attributes for which its coordinates are made.
+# Attributes of an SVM on kernel values that need coordinates, which are made when asked for.
 _ON_COORDINATES = ("estimator_", "kernel_map_", "coef_", "support_vectors_", "shape_fit_")
 
 

@@ -261,7 +261,7 @@ def _fixed_point(kernel, S, weights, max_iter, tol):
     for _ in range(max_iter):
         c = weights * steepest(X)
         total, size = xp.sum(c, axis=1), xp.sum(xp.abs(c), axis=1)
-        # Where the sum cancels to nothing the step must stay finite.
+        # The step stays finite even if the sum cancels to nothing.
         divisor = xp.maximum(xp.abs(total), 1e-8 * size + _TINY)
         step = (c @ S - total[:, None] * X) / divisor[:, None]
         new = X + length[:, None] * step

@@ -46,7 +46,7 @@ class Explored:
     def __post_init__(self) -> None:
         self.classes: list[str] = []
         self.codes: Any = None
-        # What ridge fits: a column of 0 and 1 for each class, or one column of numbers.
+        # The targets of ridge: a column of 0 and 1 for each class, or one column of numbers.
         self.targets: Any = None
         if self.task == CLASSES:
             classes, self.codes = np.unique(

@@ -69,7 +69,7 @@ def embed(
     if name == DISCRIMINANT and codes is not None:
         classes, places = np.unique(codes, return_inverse=True)
         means = np.stack([Phi[codes == c].mean(axis=0) for c in classes])
-        # Of classes without any spread, or of one class alone, the leading components are shown.
+        # Classes without any spread, or one class alone, are shown by the leading components.
         if len(classes) > 1 and not np.array_equal(Phi, means[places]):
             fisher = KernelDiscriminant(min(2, codes.max()), kernel="linear").fit(Phi, codes)
             # Two classes have one axis; kernel PCA gives the other.

@@ -195,7 +195,7 @@ class SingleSums:
         units = (self.TERMS + 4) * total + 1.75 * (
             16 * total + self.per_length * (lengths * total + at_length)
         )
-        # What underflows is below 1e-37 of the sum.
+        # Terms that underflow are below 1e-37 of the sum.
         return largest * values, _UNIT32 * units + 1e-37 * total
 
     def _block(self, rows, w):

@@ -316,7 +316,7 @@ def as_fitted_points(X: Any, S: Any, dtype: Any, *, keep_wider: bool = False):
         X = scipy.sparse.csr_array(X)
     elif is_array(S) and scipy.sparse.issparse(X):
         X = X.toarray()
-    # Of other backends a dtype is not compared with NumPy's.
+    # Dtypes of other backends are not compared with NumPy's.
     wider = (is_numpy(X) or scipy.sparse.issparse(X)) and X.dtype == np.float64
     if X.dtype == dtype or (keep_wider and wider):
         return X

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, ive, kve, poch
 
-# What densities and sums of weights lose to rounding, in units of k(0).
+# The rounding error of densities and of sums of weights, in units of k(0).
 _ROUNDING = 64 * float(np.finfo(float).eps)
 # Shares of the tolerance: images, and weights outside of the grid (in all columns together).
 ALIASING, OUTSIDE = 1 / 16, 1 / 4

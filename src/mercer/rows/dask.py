@@ -370,7 +370,7 @@ def fuse_reads(tasks: list[Any]) -> list[Any]:
     for one in tasks:
         layers |= one.__dask_graph__().layers
     graph = {key: node for layer in layers.values() for key, node in layer.items()}
-    # What is on the cluster already stands in the graph as a future.
+    # Data that are on the cluster already are futures in the graph.
     if not all(isinstance(node, GraphNode) or _is_future(node) for node in graph.values()):
         return tasks
     needs = {

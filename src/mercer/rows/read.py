@@ -40,7 +40,7 @@ from .streams import (
 )
 from .workers import Workers
 
-# What a fit learns about its input.
+# Attributes that a fit learns about its input.
 _INPUT_NAMES = ("n_features_in_", "feature_names_in_", "array_kind_")
 
 
@@ -347,7 +347,7 @@ def _weights(X: Any, weights: Any) -> Any:
     weights = held_column(weights, X, "sample_weight")
     if weights is None or in_pieces(weights) or not in_pieces(X):
         return weights
-    # What makes no sense is refused before the first pass.
+    # Weights that make no sense are refused before the first pass.
     weights = np.asarray(as_host(weights))
     if weights.ndim:
         return pts.row_weights(weights, len(weights))

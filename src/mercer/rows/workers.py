@@ -14,7 +14,7 @@ from .dask import Partitions, bytes_of, is_dask, task
 
 # Shares of a product for every thread of the cluster, so that all end at about the same time.
 _SHARES_PER_THREAD = 2
-# Of the memory of the workers: for coordinates, and for what they are given.
+# Shares of the workers' memory: for coordinates, and for the points that they are given.
 _FOR_COORDINATES = 0.4
 _FOR_POINTS = 0.5
 

@@ -35,7 +35,7 @@ _MOST_ROUNDS = 150
 # The objective rises by more than this share of it, or has not risen; so often in turn is the end.
 _STALLED = 1e-15
 _MOST_STILL = 4
-# Of the interior-point method: steps.
+# Steps of the interior-point method.
 _MOST_STEPS = 80
 # How far a step goes towards the boundary.
 _SHARE = 0.995

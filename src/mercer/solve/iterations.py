@@ -392,7 +392,7 @@ class Refinement:
         """Refuse what is not a kernel (in a quick product it may be rounding)."""
         if not np.all(np.isfinite(pAp)):
             raise ValueError("the kernel matrix contains NaN or infinity on this data.")
-        # What is valid by construction is below zero by rounding alone, where alpha is beneath it.
+        # A valid kernel gets below zero by rounding alone, if alpha is smaller than rounding.
         if not self.system.is_proven and np.any(pAp < -self.system.rounding_of_form(p)):
             raise NotPSDError(
                 "conjugate gradients found a direction p with p'(K + alpha I)p < 0: this "

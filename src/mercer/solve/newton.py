@@ -66,7 +66,7 @@ MOST_NEWTON = 60
 _USUAL = 8
 # The certified error of a step, relative to it; iterations for several classes at most.
 FORCING, MOST_INNER = 0.1, 60
-# Of the memory, the share of factors of a preconditioner, one for each class.
+# The share of the memory for the factors of a preconditioner, one for each class.
 _FACTORS = 0.25
 # The smallest probability that a step counts with: its weight must not vanish.
 _LEAST_PROBABILITY = 1e-12
@@ -111,7 +111,7 @@ class LogisticProblem:
         # Weights are C / 4 at most.
         step = _ridge(self.training, np.zeros((len(self.codes), 1)), 4 / float(self.C.mean()))
         known: Solver = Direct() if self.binary else Iterative()
-        # Who reads a kernel of unknown validity tests it: no need to do so with every step.
+        # A kernel of unknown validity was tested when it was read, not again with every step.
         if not self.training.kernel.is_proven and known.refusal(step) is None:
             made = [(known, Way.of(known, step, asked=True))]
         else:

@@ -84,7 +84,7 @@ class Primal(Solver):
             r = min(n, problem.map.max_rank)
         else:
             r = problem.rank if problem.is_judged else problem.dimension
-        # Of low rank, pivots are found one after another; of a map of its own there are none.
+        # Low rank finds pivots one after another; a map of its own has none.
         factor = n**3 / 3 if r == n else 4 * n * r**2
         values = n**2 / 2 if MapBytes.stored(n) <= problem.limit else 2 * n * r
         starts = 0.5

@@ -84,7 +84,7 @@ class Choice(TravelsAsNumPy):
     n_rows: int
     # Squared errors of some rows at the penalty that was chosen, or None
     losses: np.ndarray | None = None
-    # Of a discriminant: the penalty relative to the variance within classes,
+    # For a discriminant: the penalty relative to the variance within classes,
     # and the factor on distances that calibrates probabilities
     share: float | None = None
     temperature: float = 1.0
@@ -172,7 +172,7 @@ class RidgeProblem(Caching):
     @classmethod
     def on_coordinates(cls, F: Any, T: Any, alpha: Any, weights: Any = None) -> "RidgeProblem":
         """Ridge with an intercept on coordinates that are at hand: the kernel is linear in them."""
-        # Whoever made them has found room for them.
+        # The caller has found room for the coordinates.
         training = Training(Linear(), HeldRows(F), replace(current(), memory_limit=None))
         options = MapOptions(basis="closed")
         return cls(training, T, alpha, weights, intercept=True, map=options)

@@ -34,10 +34,10 @@ from .solver import LeftOut
 
 # Values of errors held at once, for one penalty and one target each.
 HELD_VALUES = 1 << 24
-# Where the search for alpha begins: decades, relative to the mean of k(x, x).
+# The search for alpha begins at these decades, relative to the mean of k(x, x).
 _DECADES = np.arange(-6.0, 2.0)
-# Of penalties whose errors differ by less than this factor the largest is taken: where the error
-# does not depend on the penalty, rounding must not choose.
+# The largest penalty wins among those whose errors differ by less than this factor: rounding must
+# not choose if the error does not depend on the penalty.
 _EQUALLY_GOOD = 1 + 1e-6
 # Rows whose kernel matrix is decomposed, or factored again and again, to choose alpha where all
 # are too many; and rows whose errors decide a search.

@@ -51,7 +51,8 @@ _MANY_VALUES = 1 << 20
 _SETTLED = 0.01
 # How far libsvm solves before the next sample, and before the last, exact part.
 ROUGH, FINE = 0.03, 0.01
-# Where the exact part is not a hundred times nearer after so many rounds, libsvm solves so far.
+# If so many rounds have not brought the exact part a hundred times nearer, libsvm solves to this
+# tolerance.
 PATIENCE, FINEST = 3, 3e-4
 # Steps of libsvm at most, and so many more for each row: where C is large and the matrix nearly
 # singular, it does not end by itself.

@@ -42,7 +42,7 @@ VECTORS = 12
 # Quick products help as long as their error is well below alpha, measured on so many points.
 WORTH, SAMPLE = 0.5, 128
 _EPS = float(np.finfo(np.float64).eps)
-# Where computing F costs about as much as a few products with K: rank = this times sqrt(n).
+# At this rank over sqrt(n), computing F costs about as much as a few products with K.
 _RANK_PER_ROOT = {"cpu": 10.0, "device": 4.0}
 LEAST_RANK = 100
 # Directions of K far below alpha need no landmark.

@@ -100,7 +100,7 @@ def bound(
         error = error + units * size_x[:, None] * size_z[None, :]
         # Coordinates below the range of single precision vanish.
         error = error + _SINGLE_TINY * (size_x[:, None] + size_z[None, :] + _SINGLE_TINY)
-    # Where rounding is not bounded, infinity times zero is not known: an infinite bound is one.
+    # Infinity times zero (no bound on rounding, a zero value) is not known: infinity is a bound.
     xp = namespace(error)
     return xp.where(xp.isnan(error), xp.full_like(error, xp.inf), error)
 

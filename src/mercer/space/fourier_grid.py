@@ -20,7 +20,7 @@ DEFAULT_TOL, SMALLEST_TOL = 1e-8, 1e-13
 _MARGIN = 0.05
 # Nonuniform transforms exist in one to three columns.
 _MOST_COLUMNS = 3
-# What an error message tries: tolerances, and factors of the length scale.
+# An error message tries these tolerances, and these factors of the length scale.
 LOOSER, LONGER = 10.0 ** np.arange(-1, -13, -1), 2.0 ** np.arange(20, 0, -1)
 
 # Tolerances of the map that are tried, the largest first; the last is as good as rounding allows.

@@ -130,7 +130,7 @@ class Landmarks(Space):
         xp, length = namespace(self.C), float(namespace(second).linalg.trace(second) + rho2) ** 0.5
         lengths = self.rounding_lengths()
         if self.kernel.has_magnitude and self.rank:
-            # Of the rows nothing but k(x, x) was added up; landmarks stand for what cancels.
+            # The rows gave only sums of k(x, x); landmarks show how much of it cancels.
             length = max(length, float(xp.max(lengths)))
         half = solve_triangular(self.C, second, transpose=True)
         mean_a2 = xp.linalg.diagonal(solve_triangular(self.C, half.T, transpose=True))

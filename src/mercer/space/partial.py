@@ -215,7 +215,7 @@ def partial_cholesky(
             if r >= room:
                 raise MemoryLimitError(_too_large(n, r, residuals.max(), tol, F, sampled))
             floor = max(tol, choose.least_share * float(residuals.max()))
-            # What is explained is not a candidate, however large its own scale.
+            # Rows that are explained are not candidates, however large their own scale.
             left = np.where(residuals > floor, residuals, 0.0)
             proposed = choose.propose(left, weights, r - first, wanted - first)
             if kernel.one_call_per_value and pivots != "uniform":

@@ -257,7 +257,7 @@ def krylov(
             rest = image - coefficients @ Q
             last = b
             size = max(size, float(xp.sum(image * image)) / max(b, 1))
-            # Where the space is invariant the rest is the rounding of this product, no direction.
+            # In an invariant space the rest is the rounding of this product, not a direction.
             noise = 16 * eps_of(image) * (m * size) ** 0.5
             block, gram = _orthonormal(rest, Q, noise, size**0.5)
             if not block.shape[0] and m < k:  # the rank is less than k: any other directions

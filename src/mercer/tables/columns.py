@@ -23,7 +23,7 @@ from .parse_dates import DateFormat
 from .parse_numbers import NumberFormat
 from .parse_text import as_texts, is_missing
 
-# What the outputs for a column of numbers are; the values themselves come first.
+# The outputs for a column of numbers; the values themselves come first.
 VALUE, GAP, RANK, LEVEL = "value", "gap", "rank", "level"
 _PLAIN_NUMBER = re.compile(r"-?\d+(\.\d*)?")
 _DAY = 86400.0

@@ -35,7 +35,7 @@ _ALLOWED: dict[str, tuple[Any, ...]] = {
     "dayfirst": (True, False, None),
 }
 UNREAD = "values that cannot be read count as missing"
-# What each column of plain numbers has of its own; so few are not worth arrays.
+# Attributes that differ among columns of plain numbers; arrays hold them for so many or more.
 OWN, MANY_ALIKE = ("median_", "centre_", "spread_"), 20
 
 

@@ -36,7 +36,7 @@ _TEXTS = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
 PARQUET, JSON = (".parquet", ".pq"), (".jsonl", ".ndjson", ".json")
 _KNOWN = "csv, tsv, txt, xlsx, json, jsonl, parquet (also packed as gz, bz2, xz or zip), npz"
 _MISSING_TEXTS = sorted({m for t in MISSING for m in (t, t.upper(), t.capitalize())})
-# What stands between spaces or tabs, quoted or not.
+# A field between spaces or tabs, quoted or not.
 _SPACED = re.compile(r'"[^"]*"|[^ \t]+')
 # Lines that are looked at to find the separator and the header.
 _LOOKED_AT = 200

@@ -10,7 +10,7 @@ import numpy as np
 MOSTLY = 0.95
 # Spaces, and control characters such as the end of file of old systems.
 _BLANK = "".join(map(chr, range(33))) + "\x7f\x85\xa0"
-# What people write where they have no value.
+# Texts that people write for a missing value.
 MISSING = frozenset(
     ["", "?", "-", "--", "—", ".", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "<na>"]
 )

@@ -35,7 +35,7 @@ class Scored:
     """Scores of one model."""
 
     scores: dict[str, np.ndarray] = field(default_factory=dict)  # by fold; the deciding one first
-    # Of each row by a model that has not seen it: codes of classes, or numbers.
+    # Codes of classes, or numbers: each row is predicted by a model that has not seen it.
     predicted: np.ndarray | None = None
 
     @property

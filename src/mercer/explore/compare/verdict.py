@@ -31,7 +31,7 @@ _DOMINATED = 0.5
 _ISOLATED = 0.5
 # Share of the squared lengths that varies; below it all points look alike.
 _ALIKE = 1e-3
-# What connects isolated points, and what tells points that look alike apart.
+# The change of a kernel's parameters that connects isolated points, or separates similar ones.
 _WAYS = {
     "gamma": ("a smaller gamma", "a larger gamma"),
     "length_scale": ("a larger length_scale", "a smaller length_scale"),

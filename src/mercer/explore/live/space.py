@@ -49,7 +49,7 @@ class LiveSpace:
     residuals: np.ndarray  # rho^2(x) / k(x, x): what the landmarks do not see of a row
     diagonal: np.ndarray  # k(x, x) of every row
     data: Explored
-    # Of the penalty with the smallest leave-one-out error; None without a target, and before
+    # For the penalty with the smallest leave-one-out error; None without a target, and before
     # `judge` has found it.
     ridge: RidgeSolution | None = None
     judged: Judged | None = None
