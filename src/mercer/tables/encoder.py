@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..engine import check_at_least
 from ..kernels import listed
 from ..kernels import points as pts
-from ..rows import drawn_rows, gather, in_pieces, lazily, refuse_stream
+from ..rows import drawn_rows, gather, in_pieces, lazily
 from .columns import Categories, Dates, Numbers
 from .decisions import Decisions, check_finite
 from .encoder_tools import effects_of, name_outputs
@@ -203,7 +203,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         A Dask collection is encoded partition by partition, when the result is asked for. Texts in
         columns of numbers and dates that cannot be read count as missing, with a warning.
         """
-        refuse_stream(X)
         check_is_fitted(self)
         return self._encoded(read_columns(self, X))
 
