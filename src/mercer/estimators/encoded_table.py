@@ -8,7 +8,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..engine import coordinates_bytes, is_array, is_numpy, namespace, readable, same_kind
+from ..engine import (
+    check_one_of,
+    coordinates_bytes,
+    is_array,
+    is_numpy,
+    namespace,
+    readable,
+    same_kind,
+)
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..learn import Observations
@@ -52,8 +60,7 @@ class EncodedTable(BaseEstimator):
 
     def _used(self, X, y, sample_weight):
         """(X, y, weights, which rows) without the rows of weight zero."""
-        if not isinstance(self.solver, str) or self.solver not in SOLVERS:
-            raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {self.solver!r}.")
+        check_one_of("solver", self.solver, SOLVERS)
         weights = pts.row_weights(sample_weight, len(y))
         if weights is None:
             return X, y, None, np.arange(len(y))

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import MemoryLimitError, coordinates_bytes, current, namespace, readable, rows_of
-from ..kernels import Kernel, TooManyModesError
+from ..kernels import KERNELS, Kernel, TooManyModesError
 from .fourier import Fourier
 
 # Relative to k(x, x), where none is asked for; and the smallest that rounding leaves room for.
@@ -79,10 +79,10 @@ def fourier_space(
     """The space of a bound kernel on the box of the rows (with a margin), or on the given one."""
     form = kernel.fourier_form()
     if form is None:
+        known = [name for name, k in KERNELS.items() if k.fourier_form is not Kernel.fourier_form]
         raise ValueError(
-            f"{kernel!r} has no Fourier series: basis='fourier' takes RBF, Matern, "
-            "RationalQuadratic, Laplacian, Periodic and Constant, their sums, scales, products and "
-            "powers, and OnColumns of them. Use basis='cholesky'."
+            f"{kernel!r} has no Fourier series: basis='fourier' accepts {', '.join(known)}, and "
+            "their sums, scales, products and powers. Use basis='cholesky'."
         )
     tol = DEFAULT_TOL if tol is None else tol
     if tol < SMALLEST_TOL:
