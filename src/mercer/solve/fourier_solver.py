@@ -62,11 +62,7 @@ class FourierSolver(DualSolver):
         if not (asked or (many and problem.in_double and training.points.ndim == 2)):
             return "it pays for many rows of few columns, in double precision, with finufft"
         if kernel.fourier_form() is None:
-            return (
-                f"{kernel!r} has no Fourier series: form='fourier' takes RBF, Matern, "
-                "RationalQuadratic, Laplacian, Periodic and Constant, their sums, scales, products "
-                "and powers, and OnColumns of them. Use form='auto'"
-            )
+            return f"{FourierPlan.no_series(kernel)}. Use form='auto'"
         if not asked and chooses_by_all_errors(problem):
             return "it would choose alpha on a sample, and the errors of all rows fit the memory"
         if self._plan(problem) is None:
@@ -141,7 +137,7 @@ class FourierSolver(DualSolver):
         points: Array,
         T: np.ndarray,
         alphas: np.ndarray,
-    ) -> "DualSystem":
+    ) -> "_DualSystem":
         """With the tolerance of the plan, and a smaller one where rows show that it is needed."""
         kernel, weights = problem.kernel, problem.with_weight.weights
         limit = problem.training.resources.limit()
@@ -150,7 +146,7 @@ class FourierSolver(DualSolver):
         for refinements in range(1 + REFINEMENTS):
             with using(memory_limit=plan.bytes * 2):
                 space = plan.space()
-            found = DualSystem(space, points, weights, problem.tol, max_iter)
+            found = _DualSystem(space, points, weights, problem.tol, max_iter)
             found.solve_checked(kernel, T, alphas, aim)
             worst = float(found.residuals.max())
             if worst <= aim or refinements == REFINEMENTS:
@@ -163,7 +159,7 @@ class FourierSolver(DualSolver):
         return found
 
 
-class DualSystem:
+class _DualSystem:
     """(Phi Phi' + alpha W^-1) a = t, by transforms over the rows and equations in coordinates.
 
     equations : those in coordinates
@@ -295,9 +291,9 @@ class FourierSolution(DualSolution):
             )
         ]
 
-    def _system(self) -> DualSystem:
+    def _system(self) -> _DualSystem:
         given = (self.prediction.space, self.prediction.S, self.weights, self.tol, self.max_iter)
-        system: DualSystem = self.cached("system", lambda: DualSystem(*given))
+        system: _DualSystem = self.cached("system", lambda: _DualSystem(*given))
         return system
 
     def _inside(self, Z: Array, alpha: float) -> Any:

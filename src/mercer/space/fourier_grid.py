@@ -79,11 +79,7 @@ def fourier_space(
     """The space of a bound kernel on the box of the rows (with a margin), or on the given one."""
     form = kernel.fourier_form()
     if form is None:
-        known = [name for name, k in KERNELS.items() if k.fourier_form is not Kernel.fourier_form]
-        raise ValueError(
-            f"{kernel!r} has no Fourier series: basis='fourier' accepts {', '.join(known)}, and "
-            "their sums, scales, products and powers. Use basis='cholesky'."
-        )
+        raise ValueError(f"{FourierPlan.no_series(kernel)}. Use basis='cholesky'.")
     tol = DEFAULT_TOL if tol is None else tol
     if tol < SMALLEST_TOL:
         raise ValueError(
@@ -231,6 +227,15 @@ class FourierPlan:
     frequencies: float  # in all columns together
     bytes: int  # predicted, as the seconds of one core are
     seconds: float
+
+    @staticmethod
+    def no_series(kernel: Kernel) -> str:
+        """The reason why a kernel without a Fourier series has no plan."""
+        known = [name for name, k in KERNELS.items() if k.fourier_form is not Kernel.fourier_form]
+        return (
+            f"{kernel!r} has no Fourier series: those that have one are {', '.join(known)}, and "
+            "their sums, scales, products and powers"
+        )
 
     @classmethod
     def of(
