@@ -22,7 +22,7 @@ from .. import KernelComparison
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
-class SafeConsole(Console):
+class _SafeConsole(Console):
     """A console that shows control characters of the text as \\x1b instead of obeying them."""
 
     def render_str(self, text: Any, **options):
@@ -35,8 +35,8 @@ def shown(text: str):
 
 
 # Results go to stdout; whatever is said on the way goes to stderr.
-out = SafeConsole(highlight=False, width=None if sys.stdout.isatty() else 120)
-err = SafeConsole(stderr=True, highlight=False)
+out = _SafeConsole(highlight=False, width=None if sys.stdout.isatty() else 120)
+err = _SafeConsole(stderr=True, highlight=False)
 
 
 def tell(text: str):

@@ -17,7 +17,7 @@ SHIFT, OUTSIDE = 0.5, 0.1
 _ORDERED = 0.99
 
 
-class Roles(NamedTuple):
+class _Roles(NamedTuple):
     """The columns that are learned from, and what was said about others."""
 
     X: pd.DataFrame
@@ -27,7 +27,7 @@ class Roles(NamedTuple):
 
 def take_roles(
     X: pd.DataFrame, target: str, named: dict[str, str | None], notes: list[str]
-) -> Roles:
+) -> _Roles:
     """Columns named by --group, --weights and --time; the first two are not learned from."""
     for option, name in named.items():
         if name is not None and name == target:
@@ -55,7 +55,7 @@ def take_roles(
         )
     if weights is not None:
         notes.append(f"the column {weights} says how much each row counts: not used otherwise")
-    return Roles(rest, groups, given)
+    return _Roles(rest, groups, given)
 
 
 def in_time(
@@ -101,7 +101,7 @@ def _drifts(y):
 
 
 def last_fifth(
-    model: Any, roles: Roles, y: np.ndarray, name: str, when: np.ndarray
+    model: Any, roles: _Roles, y: np.ndarray, name: str, when: np.ndarray
 ) -> dict[str, Any]:
     """The same model fitted to the first four fifths in time, and its error on the last."""
     order = np.argsort(when, kind="stable")

@@ -93,7 +93,7 @@ class Shares:
         self.values, self.are_stored = lambda a, b, c, d: kept[a, c], True
 
 
-class RowShares(Shares):
+class _RowShares(Shares):
     """Shares of whole rows, for similarities that may not be symmetric to the last bit."""
 
     def add(self, right: np.ndarray, first: int, step: int, total: np.ndarray) -> None:
@@ -102,7 +102,7 @@ class RowShares(Shares):
                 total[a:b] += self.values(a, b, c, d) @ right[c:d]
 
 
-class KernelValues:
+class _KernelValues:
     """Tiles of K by the kernel itself."""
 
     def __init__(self, kernel: Any, X: Array, dtype: Any = None) -> None:
@@ -121,7 +121,7 @@ class KernelValues:
         return {"kernel": self.kernel, "X": self.X, "dtype": self.dtype}
 
 
-class SingleValues:
+class _SingleValues:
     """Tiles of K in single precision, by the form of the kernel."""
 
     def __init__(
@@ -130,7 +130,7 @@ class SingleValues:
         self.terms = terms
 
     @classmethod
-    def of(cls, form: Form, X: Any) -> "SingleValues | None":
+    def of(cls, form: Form, X: Any) -> "_SingleValues | None":
         """None where single precision loses too much."""
         X = as_numpy(X)
         centre = X.mean(axis=0, dtype=np.float64)
@@ -248,17 +248,17 @@ class MatrixProduct:
     @staticmethod
     def shares(kernel: Any, X: Array) -> Shares:
         """Shares of an exact product, for points that NumPy holds."""
-        kind = Shares if kernel.symmetric else RowShares
-        return kind(KernelValues(kernel, X), X.shape[0], _EXACT_TILE, np.float64)
+        kind = Shares if kernel.symmetric else _RowShares
+        return kind(_KernelValues(kernel, X), X.shape[0], _EXACT_TILE, np.float64)
 
     @staticmethod
     def quick_shares(kernel: Any, X: Array, *, stored: bool = False) -> Shares | None:
         """Shares of a quick product, or None where they would not be quicker; `stored`: as those
         that are computed once and kept."""
         form = _form(kernel, X)
-        values: Any = None if form is None or not is_numpy(X) else SingleValues.of(form, X)
+        values: Any = None if form is None or not is_numpy(X) else _SingleValues.of(form, X)
         if values is None and stored and kernel.symmetric:
-            values = KernelValues(kernel, X, np.float32)
+            values = _KernelValues(kernel, X, np.float32)
         if values is None:
             return None
         return Shares(values, X.shape[0], QUICK_TILE, np.float32)

@@ -52,9 +52,9 @@ class Workers:
         self.exact = MatrixProduct.shares(kernel, X)
         self.given = self._send(self.exact)
 
-    def coordinates(self, factor: Any, roots: Any = None) -> "CoordinatesOnWorkers":
+    def coordinates(self, factor: Any, roots: Any = None) -> "_CoordinatesOnWorkers":
         """Those of all points on the landmarks of a factor, left where they are made."""
-        return CoordinatesOnWorkers(self, factor, roots)
+        return _CoordinatesOnWorkers(self, factor, roots)
 
     def exact_product(self) -> MatrixProduct:
         return self._product(self.exact, self.given, exact=True)
@@ -87,7 +87,7 @@ class Workers:
         return MatrixProduct(times, "workers", exact)
 
 
-class CoordinatesOnWorkers:
+class _CoordinatesOnWorkers:
     """F in blocks of rows, each where it was made: F'F, F'S and F w without F."""
 
     def __init__(self, workers: Workers, factor: Any, roots: Any = None) -> None:

@@ -207,7 +207,7 @@ def solve_iteratively(
     # Products need the pairs that landmarks were chosen from. A memory does not travel to workers.
     with using(resources), remembering(kernel) if workers is None else nullcontext():
         system = System(kernel, X, points, T, alphas, weights, choice, workers)
-        run = Refinement(system, tol, max_iter, keep_partial, callback, sizes)
+        run = _Refinement(system, tol, max_iter, keep_partial, callback, sizes)
         b = run.solve()
     coef = b if system.roots is None else b * system.roots[:, None]
     solution = Certified(
@@ -227,7 +227,7 @@ def solve_iteratively(
     return solution
 
 
-def _not_converged(solution: Certified, run: "Refinement", reason: str, tol: float) -> str:
+def _not_converged(solution: Certified, run: "_Refinement", reason: str, tol: float) -> str:
     wanted = tol * solution.norms
     ratio = np.full(len(wanted), np.inf)  # of a function that is still zero
     with np.errstate(over="ignore"):  # of one that is nearly zero
@@ -258,7 +258,7 @@ def _not_converged(solution: Certified, run: "Refinement", reason: str, tol: flo
 # --- refinement -----------------------------------------------------------------------------------
 
 
-class Refinement:
+class _Refinement:
     """Refinement around conjugate gradients: the state that an interruption leaves behind."""
 
     def __init__(

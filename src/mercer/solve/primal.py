@@ -48,7 +48,7 @@ PANEL_VALUES = 1 << 23
 # singular to rounding, and far below any penalty that leave-one-out can tell from zero.
 _FIRST_JITTER = 1e-12
 
-PrimalKind = TypeVar("PrimalKind", bound="PrimalSolution")
+_PrimalKind = TypeVar("_PrimalKind", bound="PrimalSolution")
 
 
 class Primal(Solver):
@@ -119,8 +119,8 @@ def chooses_by_all_errors(problem: RidgeProblem) -> bool:
 
 
 def _solve_on_map(
-    problem: RidgeProblem, fit: MapFit, name: str, kind: type[PrimalKind]
-) -> PrimalKind:
+    problem: RidgeProblem, fit: MapFit, name: str, kind: type[_PrimalKind]
+) -> _PrimalKind:
     """A solution of this kind, from the sums of a fitted map."""
     sums = fit.sums.spread if problem.labels else fit.sums
     if not sums.n > 0:

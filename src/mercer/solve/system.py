@@ -112,7 +112,7 @@ class System:
             how: dict[str, Any] = {"max_rank": rank, "pivots": choice.pivots, "rng": rng}
             fit = factorize(kernel, some, tol=tol, memory_limit=current().limit(X), **how)
         if workers is None:
-            self.F: Any = HeldCoordinates(fit.F, self.roots)
+            self.F: Any = _HeldCoordinates(fit.F, self.roots)
         else:
             self.F = workers.coordinates(fit.factor, self.roots)
         self.rank, self.factors = fit.factor.rank, {}
@@ -184,7 +184,7 @@ def chosen_rank(n: int, limit: float, X: Any, rank: int | None = None, workers: 
     return max(1, min(n, int(wanted), fits))
 
 
-class HeldCoordinates:
+class _HeldCoordinates:
     """F in memory: F'F, F'S and F w, as workers of a cluster have them."""
 
     def __init__(self, F: Array, roots: Array | None = None) -> None:

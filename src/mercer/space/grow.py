@@ -42,7 +42,7 @@ PROBED, CERTAIN = (1000, 2000), 0.5
 
 
 @dataclass(frozen=True)
-class Unexplained:
+class _Unexplained:
     """Which rows have a relative residual above tol; none once max_rank is reached."""
 
     space: Landmarks
@@ -144,7 +144,7 @@ def certify_and_grow(
     max_rank, stop there and report what is left.
     """
     tol, limit, rng = default_tol(eps_of(space.C), tol), current().limit(space.C), current().rng()
-    kept = rows.filter(Unexplained(space, tol, max_rank))
+    kept = rows.filter(_Unexplained(space, tol, max_rank))
     worst, size = kept.worst, itemsize(space.C)
     most = MapBytes.streamed_rank(_FEWEST, limit, size, _GROWING)
     while kept.count:
@@ -168,7 +168,7 @@ def certify_and_grow(
         if len(positions) == kept.count and (left[0] <= tol or stuck or space.rank == max_rank):
             worst = worst + LargestResidual(*left)
             break
-        kept = kept.filter(Unexplained(space, np.inf if stuck else tol, max_rank))
+        kept = kept.filter(_Unexplained(space, np.inf if stuck else tol, max_rank))
         worst = worst + kept.worst
     return space, worst
 

@@ -113,7 +113,7 @@ class UnitSums:
         return np.concatenate(squared)
 
 
-class Verdict(NamedTuple):
+class _Verdict(NamedTuple):
     """The result of permutations of a statistic taken at several scales."""
 
     statistic: float
@@ -123,7 +123,7 @@ class Verdict(NamedTuple):
     permuted: np.ndarray  # the statistic of every permutation
 
 
-def judge(squared: np.ndarray, level: float, scales: tuple[float, ...]) -> Verdict:
+def judge(squared: np.ndarray, level: float, scales: tuple[float, ...]) -> _Verdict:
     """Combine the scales and compare the true labels (row 0) with the permuted ones.
 
     Each scale is measured in standard deviations of its own permutations, after a cube root, which
@@ -144,7 +144,7 @@ def judge(squared: np.ndarray, level: float, scales: tuple[float, ...]) -> Verdi
     allowed = int(level * len(z) * (1 + 1e-12))
     threshold = float(np.sort(combined)[::-1][min(allowed, len(z) - 1)])
     chosen = int((z[0] + np.log(weights) / _SHARPNESS).argmax())
-    return Verdict(statistic, count / len(z), threshold, chosen, permuted)
+    return _Verdict(statistic, count / len(z), threshold, chosen, permuted)
 
 
 def _externally_standardised(v: np.ndarray) -> np.ndarray:

@@ -154,7 +154,7 @@ class TextColumn:
         return ""
 
 
-class TableDecimal(NamedTuple):
+class _TableDecimal(NamedTuple):
     """The decimal mark of a table (None: nothing speaks for a comma), and whether it is sure."""
 
     mark: str | None
@@ -163,7 +163,7 @@ class TableDecimal(NamedTuple):
 
 def decimal_of(
     columns: Iterable[TextColumn], separator: str | None = None, points: int = 0
-) -> TableDecimal:
+) -> _TableDecimal:
     """The mark of most columns that tell, or else by separator and currency.
 
     `points` further columns have a decimal point.
@@ -176,19 +176,19 @@ def decimal_of(
             votes["." if marks["."] > marks[","] else ","] += 1
         hints[column.currency()] += 1
     if votes["."] != votes[","]:
-        return TableDecimal("." if votes["."] > votes[","] else ",", len(votes) == 1)
+        return _TableDecimal("." if votes["."] > votes[","] else ",", len(votes) == 1)
     if votes:
-        return TableDecimal("," if separator == ";" else ".", False)
+        return _TableDecimal("," if separator == ";" else ".", False)
     if separator == ",":  # with decimal commas, columns would be separated by something else
-        return TableDecimal(".", True)
-    return TableDecimal("," if hints[","] and not hints["."] else None, False)
+        return _TableDecimal(".", True)
+    return _TableDecimal("," if hints[","] and not hints["."] else None, False)
 
 
-_UNKNOWN = TableDecimal(None, False)
+_UNKNOWN = _TableDecimal(None, False)
 
 
 def read_numbers(
-    column: TextColumn, decimal: str | None = None, table: TableDecimal = _UNKNOWN
+    column: TextColumn, decimal: str | None = None, table: _TableDecimal = _UNKNOWN
 ) -> ReadColumn | None:
     """Texts as numbers; None where most are not.
 
@@ -220,7 +220,7 @@ def read_numbers(
 
 
 def read_forced(
-    column: TextColumn, decimal: str | None, table: TableDecimal = _UNKNOWN
+    column: TextColumn, decimal: str | None, table: _TableDecimal = _UNKNOWN
 ) -> ReadColumn:
     """A column that the user calls one of numbers: what cannot be read is missing."""
     read = read_numbers(column, decimal, table)

@@ -23,7 +23,7 @@ _KEPT = 2000
 
 
 @dataclass
-class Tuned:
+class _Tuned:
     """One candidate of a kernel, fitted to some rows."""
 
     number: int
@@ -59,7 +59,7 @@ class Candidates:
         X, Y = self.data.take(rows), self.data.take(columns)
         return _values(self.kernels[number], X, None if columns is rows else Y)
 
-    def tune(self, rows: np.ndarray) -> Tuned:
+    def tune(self, rows: np.ndarray) -> _Tuned:
         """The best width and penalty for these rows."""
         Y, importance = self.data.targets[rows], None
         if self.data.balanced:
@@ -74,7 +74,7 @@ class Candidates:
                 choice = ridge_on(self.matrix(j, rows[few]), *part).choice
                 errors.append(float(choice.errors.min()))
             number = int(np.argmin(errors))
-        return Tuned(number, ridge_on(self.matrix(number, rows), Y, importance), errors)
+        return _Tuned(number, ridge_on(self.matrix(number, rows), Y, importance), errors)
 
 
 def tunable_widths(kernel: Kernel) -> list[str]:

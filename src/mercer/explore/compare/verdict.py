@@ -85,7 +85,7 @@ def _known(score):
 
 
 @dataclass
-class Difference:
+class _Difference:
     """Mean paired difference over folds, and the half-width of its interval."""
 
     mean: float
@@ -98,12 +98,12 @@ class Difference:
 
 def paired_difference(
     a: ArrayLike, b: ArrayLike, overlap: float, n_models: int = 2, most: int | None = None
-) -> Difference:
+) -> _Difference:
     """Difference of two models on the same folds, among `n_models` that are compared. `most`:
     degrees of freedom that the rows have, where folds would claim more."""
     d = np.asarray(a, dtype=float) - np.asarray(b, dtype=float)
     margin = _half_width(d, overlap, n_models, most)
-    return Difference(float(d.mean()), np.inf if np.isnan(margin) else margin)
+    return _Difference(float(d.mean()), np.inf if np.isnan(margin) else margin)
 
 
 def _half_width(values, overlap, n_models, most):
@@ -147,7 +147,7 @@ class Contest:
     def scored(self) -> bool:
         return bool(self.spaces) and self.spaces[0].score is not None
 
-    def difference(self, a: Scored, b: Scored) -> Difference:
+    def difference(self, a: Scored, b: Scored) -> _Difference:
         """Difference of two models: mean and margin of score(a) - score(b)."""
         return paired_difference(a.folds, b.folds, self.overlap, self.n_models, self.degrees)
 

@@ -39,7 +39,7 @@ class Session:
     def __init__(self, data: Explored, kernel: Kernel, folder: str | Path = "mercer-explore"):
         self.data, self.kernel, self.folder = data, kernel, Path(folder)
         self.kernel.check_parameters()
-        self.metric: LearnedMetric | None = None
+        self.metric: _LearnedMetric | None = None
         self.animation = Animation(data)
         self.pointer = Pointer(data)
         self.saved_views: list[views.SavedView] = []
@@ -143,7 +143,7 @@ class Session:
         elif self.metric is not None:
             yield from self._changed(self.metric.before, None)
 
-    def _changed(self, kernel: Kernel, metric: "LearnedMetric | None") -> Updates:
+    def _changed(self, kernel: Kernel, metric: "_LearnedMetric | None") -> Updates:
         """Another kernel: its knobs, then frames. Refused kernels leave the last one in place."""
         kernel.layout.require_data("Precomputed() is a matrix, not a kernel on these rows.")
         full = kernel if metric is None else metric.under(kernel)
@@ -330,7 +330,7 @@ _MOST_SHARES = 5
 
 
 @dataclass(frozen=True)
-class LearnedMetric:
+class _LearnedMetric:
     """Directions A that were learned, the kernel before, and how much each column counts."""
 
     A: np.ndarray
@@ -342,7 +342,7 @@ class LearnedMetric:
         return Projected(kernel, self.A)
 
 
-def _learned_metric(kernel: Kernel, data: Explored) -> tuple[Kernel, LearnedMetric]:
+def _learned_metric(kernel: Kernel, data: Explored) -> tuple[Kernel, _LearnedMetric]:
     """(kernel with learned numbers, metric), from some of the rows."""
     if not data.vectors or data.task is None:
         raise ValueError("a metric is learned from a target: start the explorer with one.")
@@ -368,4 +368,4 @@ def _learned_metric(kernel: Kernel, data: Explored) -> tuple[Kernel, LearnedMetr
     # Numbers that learning found, in four digits, so that they can be read.
     changed = {name: rounded(value) for name, value in given.items() if isinstance(value, float)}
     readable = clone(found.kernel).set_params(**changed)
-    return readable, LearnedMetric(np.asarray(found.A), kernel, np.asarray(learned.importances))
+    return readable, _LearnedMetric(np.asarray(found.A), kernel, np.asarray(learned.importances))
