@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "mercer"
@@ -125,14 +126,37 @@ def _is_module(files: list[Module], folder: str, name: str) -> bool:
     return any(file.name == f"{folder}/{name}.py" for file in files)
 
 
-def repeated_names(files: list[Module]) -> dict[str, list[str]]:
-    """Public functions and classes that several modules define, with these modules."""
+def repeated_names(files: list[Module], *, constants: bool = False) -> dict[str, list[str]]:
+    """Public functions and classes, or constants, that several modules define, with these."""
     found: dict[str, list[str]] = defaultdict(list)
     for file in files:
         for name in file.public():
-            if not name.isupper():
+            if name.isupper() == constants:
                 found[name].append(file.name)
     return {name: where for name, where in sorted(found.items()) if len(where) > 1}
+
+
+def used_at_home(files: list[Module]) -> list[str]:
+    """Names that only their own file uses, and that do not say so by an underscore."""
+    users: dict[str, set[str]] = defaultdict(set)
+    for file in files:
+        for node in ast.walk(file.tree):
+            if isinstance(node, ast.ImportFrom):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.Attribute):
+                names = [node.attr]
+            elif isinstance(node, ast.Constant) and file.name.endswith("__init__.py"):
+                names = str(node.value).split()  # a door that opens late
+            else:
+                continue
+            for name in names:
+                users[name].add(file.name)
+    return [
+        f"{file.name}: {name}"
+        for file in files
+        for name in file.public()
+        if not users[name] - {file.name}
+    ]
 
 
 def repeated_files(files: list[Module]) -> dict[str, list[str]]:
@@ -155,6 +179,17 @@ def clauses(files: list[Module]) -> list[str]:
     ]
 
 
+def clause_comments(files: list[Module]) -> list[str]:
+    """Places of comments whose subject is a clause."""
+    clause = re.compile(rf"\s*# (?:{'|'.join(CLAUSES)})\b")
+    return [
+        f"{file.name}:{i}: {line.strip()}"
+        for file in files
+        for i, (before, line) in enumerate(pairwise(file.text.splitlines()), 2)
+        if clause.match(line) and not before.lstrip().startswith("#")
+    ]
+
+
 def annotated(files: list[Module]) -> float:
     """Percent of the arguments of functions without an underscore."""
     found = [has for file in files for has in file.arguments()]
@@ -169,7 +204,9 @@ def counts(files: list[Module]) -> dict[str, int]:
         "names across folders": len(crossing(files, through_modules=False)),
         "names across folders, through modules too": len(crossing(files)),
         "repeated public names": len(repeated_names(files)),
+        "repeated public constants": len(repeated_names(files, constants=True)),
         "repeated file names": len(repeated_files(files)),
+        "names that only their own file uses": len(used_at_home(files)),
         "mentions of n_jobs, verbose, memory_limit": sum(
             len(PASSED_ON.findall(file.text)) for file in files
         ),
@@ -177,6 +214,7 @@ def counts(files: list[Module]) -> dict[str, int]:
             len(GRAM_QUESTIONS.findall(file.text)) for file in files
         ),
         "docstrings that begin with a clause": len(clauses(files)),
+        "comments that begin with a clause": len(clause_comments(files)),
     }
 
 

@@ -460,6 +460,7 @@ def test_valid_kernels_are_not_corrected(X, how):
     [
         ({"basis": "wavelets"}, "basis must be one of cholesky"),
         ({"pivots": "best"}, "pivots must be one of greedy"),
+        ({"pivots": np.array(["greedy", "random"])}, "pivots must be one of greedy"),
         ({"indefinite": "ignore"}, "indefinite must be one of raise"),
         ({"max_rank": 0}, "max_rank must be a positive integer or None, got 0"),
         ({"max_rank": 2.5}, "max_rank must be a positive integer"),

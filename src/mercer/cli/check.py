@@ -8,7 +8,7 @@ from .. import RBF, check_mercer
 from . import file_data, output
 from .options import Reading, command, kernels_of
 
-SHOWN = (
+_SHOWN = (
     *("verdict", "symmetric", "psd", "min_eigenvalue", "max_eigenvalue", "rank", "n_points"),
     *("witness", "witness_value"),
 )
@@ -39,7 +39,7 @@ def check(
     if json:
         found = [
             {"kernel": name, "witness_rows": None if r.witness is None else r.indices}
-            | {fact: getattr(r, fact) for fact in SHOWN}
+            | {fact: getattr(r, fact) for fact in _SHOWN}
             for name, r in reports.items()
         ]
         output.as_json({"kernels": found, "notes": data.notes})

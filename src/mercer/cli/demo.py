@@ -10,9 +10,9 @@ import numpy as np
 from .. import RBF, KernelComparison, OnFeatures, Polynomial
 from ..tables import BadInput, read_arrays
 
-CLASSES = (2, 4, 7)
+_CLASSES = (2, 4, 7)
 # As many as the paper takes of each digit for training, and again for testing.
-EACH = 1000
+_EACH = 1000
 # Learning from few shows what a space is worth; from many, all are good at small digits.
 FEW: dict[str, Any] = {"cv": 8, "train_size": 60}
 
@@ -55,7 +55,7 @@ def story(comparison: KernelComparison, picture: Path):
     ]
 
 
-def digits(classes: Sequence[int] = CLASSES) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
+def digits(classes: Sequence[int] = _CLASSES) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
     """8 x 8 digits that scikit-learn brings along."""
     from sklearn.datasets import load_digits
 
@@ -89,7 +89,7 @@ def mnist(source: str):
 
 
 def _chosen(X, y):
-    rows = np.sort(np.concatenate([np.flatnonzero(y == c)[:EACH] for c in CLASSES]))
+    rows = np.sort(np.concatenate([np.flatnonzero(y == c)[:_EACH] for c in _CLASSES]))
     X = X.reshape(len(X), -1)[rows].astype(float)
     side = round(X.shape[1] ** 0.5)
     return X / 255.0, y[rows], (side, side)

@@ -16,7 +16,7 @@ from ..kernels import listed
 from ..tables import BadInput, check_column, read_arrays
 from .options import Reading
 
-SCALES = ("auto", "standard", "unit", "none")
+_SCALES = ("auto", "standard", "unit", "none")
 
 
 @dataclass
@@ -61,8 +61,8 @@ def read_data(
         if len(parts) != 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
             raise BadInput(f"--image-shape is written as 28x28, got {image_shape!r}.")
         shape = tuple(int(part) for part in parts)
-    if scale not in SCALES:
-        raise BadInput(f"--scale must be one of {', '.join(SCALES)}, got {scale!r}.")
+    if scale not in _SCALES:
+        raise BadInput(f"--scale must be one of {', '.join(_SCALES)}, got {scale!r}.")
     path = Path(path)
     if path.suffix == ".npz":
         return _from_npz(path, target, matrix, shape)
@@ -259,9 +259,9 @@ def write(frame: pd.DataFrame, path: str | Path):
 # --- columns of text for kernels on strings -------------------------------------------------------
 
 # Rows that are looked at to see what kind of columns a table has.
-LOOKED_AT = 1000
+_LOOKED_AT = 1000
 # One column of texts is meant where its texts are so many times longer than all others.
-LONGER = 3.0
+_LONGER = 3.0
 
 
 def _the_column(table, kernels, notes):
@@ -288,7 +288,7 @@ def _the_column(table, kernels, notes):
     lengths = [float(np.median(table[name].dropna().map(str).map(len))) for name in columns]
     order = np.argsort(lengths)[::-1]
     column = columns[order[0]]
-    if len(columns) > 1 and lengths[order[0]] < LONGER * lengths[order[1]]:
+    if len(columns) > 1 and lengths[order[0]] < _LONGER * lengths[order[1]]:
         raise BadInput(
             f"{on_objects[0]!r} compares texts, and several columns hold text: "
             f"{', '.join(columns[:8])}. Say which is meant: "
@@ -330,7 +330,7 @@ def _only_information(table, notes):
     if not _text_columns(table):
         return None
     try:
-        records = TableEncoder().fit(table.head(LOOKED_AT)).columns_
+        records = TableEncoder().fit(table.head(_LOOKED_AT)).columns_
     except ValueError:  # nothing in the table is informative: said later, with the reason
         return None
     useful = [record for record in records if record["outputs"]]

@@ -27,17 +27,17 @@ from .patience import Estimate, announce, signs_of_life
 from .roles import in_time, last_fifth, take_roles
 
 # Columns named in the list of importances.
-NAMED = 8
+_NAMED = 8
 # Models to compare with, and the rows on which they are: a comparison, not a second model. Boosting
 # grows a tree per class in every round, so that many classes take too long.
 BOOSTING, LINEAR = "boosting", "linear"
 COMPARED, COMPARED_CLASSES, COMPARED_COLUMNS = 5000, 30, 500
 # Errors are smaller than others, beyond chance, from so many standard errors on.
-STANDARD_ERRORS = 2.0
+_STANDARD_ERRORS = 2.0
 # Columns that leave this share of the error may be the target in another form.
-LEAK = 0.01
+_LEAK = 0.01
 # Columns are named up to this share of the importances.
-SHARE = 0.9
+_SHARE = 0.9
 
 
 @command(
@@ -228,7 +228,7 @@ def _facts(made, roles, y, task, compare):
     """The error at left-out rows with its interval, what it is to be compared with, importances."""
     X = roles.X
     shares = made.feature_importances_
-    order = np.argsort(-shares)[:NAMED]
+    order = np.argsort(-shares)[:_NAMED]
     facts = {
         "importances": {str(X.columns[j]): float(shares[j]) for j in order},
         "kernel": made.learn_report_.history[-1].kernel,
@@ -266,7 +266,7 @@ def _facts(made, roles, y, task, compare):
         if name == LINEAR and peer.losses is not None and len(peer.losses) == len(rows):
             own = squares if task == "regression" else 1.0 - made.leave_one_out_hits_
             gain = peer.losses - own  # row by row
-            least = STANDARD_ERRORS * gain.std() / len(gain) ** 0.5
+            least = _STANDARD_ERRORS * gain.std() / len(gain) ** 0.5
             facts["linear_is_enough"] = bool(gain.mean() <= least)
     return facts
 
@@ -403,16 +403,16 @@ def _print(facts, made, code):
 def _leak(facts):
     """Columns that tell the target almost exactly, as parts of a sum do; empty elsewhere."""
     shares = facts["importances"]
-    first = max(shares.values()) > SHARE
+    first = max(shares.values()) > _SHARE
     if facts["measure"] == "RMSE":
-        exact = facts["error"] < LEAK * facts["mean_only"]
+        exact = facts["error"] < _LEAK * facts["mean_only"]
     else:
-        exact = first and facts["mean_only"] < 1 - LEAK < facts["accuracy"]
+        exact = first and facts["mean_only"] < 1 - _LEAK < facts["accuracy"]
     if not exact:
         return []
     order = sorted(shares, key=lambda name: -shares[name])
     reached = np.cumsum([shares[name] for name in order])
-    return order[: 1 + int(np.argmax(reached >= SHARE * reached[-1]))]
+    return order[: 1 + int(np.argmax(reached >= _SHARE * reached[-1]))]
 
 
 def _code(made, facts, file, reading, gaps):

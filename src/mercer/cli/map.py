@@ -15,7 +15,7 @@ from . import file_data, output
 from .options import Reading, command, kernels_of
 
 # Rows that the certificate is evaluated on, all against all.
-CERTIFIED = 500
+_CERTIFIED = 500
 
 
 @command(
@@ -91,7 +91,7 @@ def map_(
         if bound is None
         else f"Largest residual {kernel_map.max_residual_:.2g}; inner products of coordinates "
         f"differ from the kernel by at most {bound:.2g} (certified on "
-        f"{min(len(frame), CERTIFIED)} rows)."
+        f"{min(len(frame), _CERTIFIED)} rows)."
     )
 
 
@@ -106,8 +106,8 @@ def _remedy(X, matrix):
 
 
 def _certificate(kernel_map, X, gram, Phi):
-    """rho^2 of every row, and the largest certified error over pairs of at most CERTIFIED rows."""
-    rows = evenly(len(Phi), CERTIFIED)
+    """rho^2 of every row, and the largest certified error over pairs of at most _CERTIFIED rows."""
+    rows = evenly(len(Phi), _CERTIFIED)
     diag = np.diagonal(X) if gram else None
     residual = kernel_map.residual(X, diag=diag)
     some = X.iloc[rows] if hasattr(X, "iloc") else X[rows]

@@ -13,7 +13,7 @@ from typer import Argument, Option
 from .. import Precomputed, TableEncoder, parse_kernel, read_table
 from ..tables import BadInput, check_column
 
-# What an argument is called on the command line, where that is not its own name.
+# Arguments that have another name on the command line.
 _NAMES = {
     "target": ("--target", "-t"),
     "kernel": ("--kernel", "-k"),

@@ -19,10 +19,10 @@ from .. import KernelComparison
 # backwards.
 # Columns and cells of a stranger's table may hold any of them. (Joiners and the like stay: Persian,
 # Hindi and emoji need them.)
-CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
-class SafeConsole(Console):
+class _SafeConsole(Console):
     """A console that shows control characters of the text as \\x1b instead of obeying them."""
 
     def render_str(self, text: Any, **options):
@@ -31,12 +31,12 @@ class SafeConsole(Console):
 
 def shown(text: str):
     """The text with control characters spelled out, as Python writes them."""
-    return CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
+    return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
 
 
 # Results go to stdout; whatever is said on the way goes to stderr.
-out = SafeConsole(highlight=False, width=None if sys.stdout.isatty() else 120)
-err = SafeConsole(stderr=True, highlight=False)
+out = _SafeConsole(highlight=False, width=None if sys.stdout.isatty() else 120)
+err = _SafeConsole(stderr=True, highlight=False)
 
 
 def tell(text: str):
@@ -64,7 +64,7 @@ def as_json(value: Any):
     plain = json.loads(text, parse_constant=lambda _: None)
     text = json.dumps(plain, indent=2, ensure_ascii=False)
     # JSON itself escapes the first 32 only; inside its texts \u009b means the same.
-    sys.stdout.write(CONTROLS.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n")
+    sys.stdout.write(_CONTROLS.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n")
 
 
 @contextmanager

@@ -15,17 +15,17 @@ from ..solve import time_in_words
 from . import output
 
 # Fits that take longer than this are announced; others are not worth a line.
-ANNOUNCED = 30.0
+_ANNOUNCED = 30.0
 # Seconds between signs of life where no bar can be drawn.
 BETWEEN = 20.0
 # The search for a kernel, in seconds of one core of a common machine as plan counts them: a hundred
 # ridge regressions on about half of the rows that it looks at, which are so many at most.
 SEARCH, SEARCHED = 50.0, 12_000
 # Rows, in all fits together, that take less than that on any machine.
-FEW_ROWS = 2000
+_FEW_ROWS = 2000
 # Rows that are suggested for a first look.
-FEWER_ROWS = 10_000
-WAYS = {"dual": "an exact fit of {} rows ({})", "iterative": "iterations on {} rows"}
+_FEWER_ROWS = 10_000
+_WAYS = {"dual": "an exact fit of {} rows ({})", "iterative": "iterations on {} rows"}
 
 
 class Estimate(NamedTuple):
@@ -46,24 +46,24 @@ def machine_pace() -> float:
 def estimate(model: Any, n: int) -> Estimate:
     """The time of the whole fit of n rows, on one core of a common machine."""
     way = plan(model, (n, 1)).ways[0]
-    work = WAYS.get(way.name, "a fit of {} rows through landmarks")
+    work = _WAYS.get(way.name, "a fit of {} rows through landmarks")
     search = SEARCH * min(1.0, n / SEARCHED)
     return Estimate(search + (way.seconds or 0.0), work.format(n, readable(way.bytes or 0)))
 
 
 def announce(model: Any, n: int, fits: int = 1) -> Estimate:
     """Say how long so many fits will take, and what would be faster, where it is long."""
-    if fits * n <= FEW_ROWS:
+    if fits * n <= _FEW_ROWS:
         return Estimate(0.0)
     pace = machine_pace()
     seconds, work = estimate(model, n)
     seconds *= fits * pace
-    if seconds > ANNOUNCED:
+    if seconds > _ANNOUNCED:
         often = f", {fits} times" if fits > 1 else ""
         line = f"This takes about {time_in_words(seconds)}: {work}{often}."
-        if n > FEWER_ROWS:
-            fewer = time_in_words(fits * pace * estimate(model, FEWER_ROWS).seconds)
-            line += f" Faster: --max-rows {FEWER_ROWS}, about {fewer}."
+        if n > _FEWER_ROWS:
+            fewer = time_in_words(fits * pace * estimate(model, _FEWER_ROWS).seconds)
+            line += f" Faster: --max-rows {_FEWER_ROWS}, about {fewer}."
         output.say(line)
     return Estimate(seconds, work)
 
@@ -71,7 +71,7 @@ def announce(model: Any, n: int, fits: int = 1) -> Estimate:
 @contextmanager
 def signs_of_life(expected: Estimate) -> Iterator[None]:
     """A line every now and then, where there is no terminal for a bar."""
-    if output.err.is_terminal or expected.seconds <= ANNOUNCED:
+    if output.err.is_terminal or expected.seconds <= _ANNOUNCED:
         yield
         return
     done, started = threading.Event(), time.monotonic()

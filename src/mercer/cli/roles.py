@@ -9,15 +9,15 @@ from sklearn.base import clone
 from ..tables import BadInput, check_column, encoder_tools
 
 # The share of rows, in the order of time, that are predicted from those before.
-LAST = 0.2
+_LAST = 0.2
 # The target drifts where the last rows are so many standard deviations off, or lie so often outside
 # of what the rows before have.
 SHIFT, OUTSIDE = 0.5, 0.1
 # The share of steps from row to row that go the same way in time.
-ORDERED = 0.99
+_ORDERED = 0.99
 
 
-class Roles(NamedTuple):
+class _Roles(NamedTuple):
     """The columns that are learned from, and what was said about others."""
 
     X: pd.DataFrame
@@ -27,7 +27,7 @@ class Roles(NamedTuple):
 
 def take_roles(
     X: pd.DataFrame, target: str, named: dict[str, str | None], notes: list[str]
-) -> Roles:
+) -> _Roles:
     """Columns named by --group, --weights and --time; the first two are not learned from."""
     for option, name in named.items():
         if name is not None and name == target:
@@ -55,7 +55,7 @@ def take_roles(
         )
     if weights is not None:
         notes.append(f"the column {weights} says how much each row counts: not used otherwise")
-    return Roles(rest, groups, given)
+    return _Roles(rest, groups, given)
 
 
 def in_time(
@@ -75,7 +75,7 @@ def in_time(
         if when is None or np.isnan(when).any():
             continue
         steps = np.diff(when)
-        ordered = np.mean(steps >= 0) >= ORDERED or np.mean(steps <= 0) >= ORDERED
+        ordered = np.mean(steps >= 0) >= _ORDERED or np.mean(steps <= 0) >= _ORDERED
         if ordered and _drifts(y[np.argsort(when, kind="stable")]):
             return record["name"], when
     return None
@@ -91,7 +91,7 @@ def _times(X, encoder, name):
 
 def _drifts(y):
     """Tell whether the last fifth is unlike the rows before."""
-    cut = len(y) - int(LAST * len(y))
+    cut = len(y) - int(_LAST * len(y))
     before, after = y[:cut].astype(float), y[cut:].astype(float)
     if len(after) < 5:
         return False
@@ -101,11 +101,11 @@ def _drifts(y):
 
 
 def last_fifth(
-    model: Any, roles: Roles, y: np.ndarray, name: str, when: np.ndarray
+    model: Any, roles: _Roles, y: np.ndarray, name: str, when: np.ndarray
 ) -> dict[str, Any]:
     """The same model fitted to the first four fifths in time, and its error on the last."""
     order = np.argsort(when, kind="stable")
-    cut = len(order) - max(1, int(LAST * len(order)))
+    cut = len(order) - max(1, int(_LAST * len(order)))
     known, new = order[:cut], order[cut:]
     weights = None if roles.weights is None else roles.weights[known]
     again = clone(model).set_params(verbose=False)

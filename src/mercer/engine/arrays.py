@@ -156,14 +156,14 @@ def to_torch(X: Array, where: Any) -> Any:
     return tensor.to(where, copy=True)
 
 
-def to_host(value: Any) -> Any:
+def _to_host(value: Any) -> Any:
     """Arrays on a device as NumPy arrays, inside lists, tuples and dicts too; else as given."""
     if is_array(value):
         return value if is_cpu(value) else as_numpy(value)
     if isinstance(value, dict):
-        return {name: to_host(item) for name, item in value.items()}
+        return {name: _to_host(item) for name, item in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(to_host(item) for item in value)
+        return type(value)(_to_host(item) for item in value)
     return value
 
 
@@ -172,7 +172,7 @@ class TravelsAsNumPy:
     NumPy arrays, and so load where there is none."""
 
     def __getstate__(self) -> Any:
-        return to_host(super().__getstate__())
+        return _to_host(super().__getstate__())
 
 
 def evenly(n: int, most: int) -> np.ndarray:

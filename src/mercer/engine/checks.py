@@ -35,7 +35,8 @@ def check_at_least(name: str, value: Any, least: int) -> None:
 
 
 def check_one_of(name: str, value: Any, options: Collection[str]) -> None:
-    require(value in options, f"{name} must be one of {', '.join(options)}, got {value!r}.")
+    known = isinstance(value, str) and value in options
+    require(known, f"{name} must be one of {', '.join(options)}, got {value!r}.")
 
 
 def check_classes(y: np.ndarray) -> None:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 # More factors in one term than this, or more terms, are left to the plain tiles.
-MOST_FACTORS = 3
-MOST_TERMS = 8
+_MOST_FACTORS = 3
+_MOST_TERMS = 8
 
 
 @dataclass(frozen=True)
@@ -78,4 +78,4 @@ class Form:
 
 def _if_small(form: Form) -> Form | None:
     factors = max(len(term.leaves) for term in form.terms)
-    return form if len(form.terms) <= MOST_TERMS and factors <= MOST_FACTORS else None
+    return form if len(form.terms) <= _MOST_TERMS and factors <= _MOST_FACTORS else None

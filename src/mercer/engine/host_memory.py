@@ -14,8 +14,8 @@ import psutil
 GROUPS = Path("/sys/fs/cgroup")
 MEMBERSHIP = Path("/proc/self/cgroup")
 # Names of the limit, the use, and the page cache in memory.stat: control groups version 2 and 1.
-VERSION_2 = ("memory.max", "memory.current", "inactive_file")
-VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_VERSION_2 = ("memory.max", "memory.current", "inactive_file")
+_VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 
 
 def free_host_memory() -> int:
@@ -54,9 +54,9 @@ def _groups(membership: str, groups: Path) -> list[tuple[Path, tuple[str, str, s
     for line in membership.splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":
-            root, names = groups, VERSION_2
+            root, names = groups, _VERSION_2
         elif "memory" in controllers.split(","):
-            root, names = groups / "memory", VERSION_1
+            root, names = groups / "memory", _VERSION_1
         else:
             continue
         own = root / path.lstrip("/")

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 # Most steps outwards from the first value, and the relative gain that a further step must bring:
 # towards infinite lengths the error may fall for ever, by less and less.
-MOST_STEPS = 5
-LEAST_GAIN = 0.01
+_MOST_STEPS = 5
+_LEAST_GAIN = 0.01
 
 
 def line_search(error: Callable[[float], float], step: float) -> float:
@@ -24,12 +24,12 @@ def line_search(error: Callable[[float], float], step: float) -> float:
 
     best = 0
     direction = 1 if at(1) < tried[0] else -1
-    while at(best + direction) < (1 - LEAST_GAIN) * tried[best] and abs(best) < MOST_STEPS:
+    while at(best + direction) < (1 - _LEAST_GAIN) * tried[best] and abs(best) < _MOST_STEPS:
         best += direction
     a, b, c = at(best - 1), tried[best], at(best + 1)
     # A parabola needs three finite errors.
     vertex = 0.5 * (a - c) / (a + c - 2 * b) if math.inf > a + c > 2 * b else 0.0
     # Near the middle value, or on a flat floor, the vertex is worth no further evaluation.
-    if abs(vertex) < 0.15 or min(a, c) < (1 + LEAST_GAIN) * b:
+    if abs(vertex) < 0.15 or min(a, c) < (1 + _LEAST_GAIN) * b:
         return best * step
     return (best + vertex) * step if error((best + vertex) * step) < b else best * step

@@ -9,12 +9,12 @@ import re
 
 from .arrays import Array, free_memory, is_cpu
 
-UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
-UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 # Share of the free memory that a fit may plan with when the user sets no limit.
-DEFAULT_SHARE = 0.6
+_DEFAULT_SHARE = 0.6
 # A device's free memory is nobody else's.
-DEVICE_SHARE = 0.9
+_DEVICE_SHARE = 0.9
 
 
 class MemoryLimitError(MemoryError, ValueError):
@@ -24,12 +24,12 @@ class MemoryLimitError(MemoryError, ValueError):
 def budget(memory_limit: float | str | None, X: Array | None = None) -> int:
     """memory_limit (bytes, "2GB" or None) in bytes, where X lives."""
     if memory_limit is None:
-        share = DEFAULT_SHARE if X is None or is_cpu(X) else DEVICE_SHARE
+        share = _DEFAULT_SHARE if X is None or is_cpu(X) else _DEVICE_SHARE
         return int(share * free_memory(X))
     if isinstance(memory_limit, str):
         match = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", memory_limit.lower())
-        if match and match[2] in UNITS:
-            memory_limit = float(match[1]) * UNITS[match[2]]
+        if match and match[2] in _UNITS:
+            memory_limit = float(match[1]) * _UNITS[match[2]]
     if isinstance(memory_limit, (bool, str)) or not isinstance(memory_limit, (int, float)):
         raise TypeError(
             f"memory_limit must be a number of bytes or a text such as '2GB', got {memory_limit!r}."
@@ -42,11 +42,11 @@ def budget(memory_limit: float | str | None, X: Array | None = None) -> int:
 # --- what a pass may take -------------------------------------------------------------------------
 
 # Square matrices of the size of the factor that choosing, growing and reordering landmarks holds.
-FACTOR_COPIES = 5
+_FACTOR_COPIES = 5
 # Values in one panel of kernel values that is solved at once: large enough for BLAS's threads.
 PANEL_VALUES = 1 << 22
 # A pass takes so much in any case: smaller limits would be kept by refusing everything.
-LEAST_LIMIT = 16_000_000
+_LEAST_LIMIT = 16_000_000
 
 
 # --- what is needed -------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ class MapBytes:
     `copies` is how many arrays of the coordinates' shape the caller holds at once.
     """
 
-    # Of the limit, what landmarks and coordinates of a sample may take beside panels and tiles.
+    # Landmarks and coordinates of a sample may take this share of the limit, beside tiles.
     LANDMARK_SHARE = 0.75
 
     @staticmethod
@@ -88,7 +88,7 @@ class MapBytes:
     def streamed(r: int, sample: int, panel: int = PANEL_VALUES, size: int = 8) -> float:
         """Rows are passed over: the factor, coordinates of a sample, and panels of values."""
         held = coordinates_bytes(sample, r, size=size) + 4 * panel * size
-        return matrix_bytes(r, FACTOR_COPIES, size) + held
+        return matrix_bytes(r, _FACTOR_COPIES, size) + held
 
     @staticmethod
     def partial_rank(n: int, limit: float, size: int = 8, copies: float = 2) -> int:
@@ -101,8 +101,10 @@ class MapBytes:
         """The largest rank that a fit which passes over rows may reach, with coordinates of so
         many."""
         b = copies * rows
-        room = cls.LANDMARK_SHARE * max(limit, LEAST_LIMIT) / size
-        return max(1, int((math.sqrt(b * b + 4 * FACTOR_COPIES * room) - b) / (2 * FACTOR_COPIES)))
+        room = cls.LANDMARK_SHARE * max(limit, _LEAST_LIMIT) / size
+        return max(
+            1, int((math.sqrt(b * b + 4 * _FACTOR_COPIES * room) - b) / (2 * _FACTOR_COPIES))
+        )
 
 
 def readable(n_bytes: float) -> str:

@@ -29,7 +29,7 @@ BLOCK = 1 << 22
 # The best accuracy that finufft is asked for.
 FINEST = 1e-14
 # Frequencies whose grid stays in the cache of a core: there points need not be sorted first.
-IN_CACHE = 1 << 14
+_IN_CACHE = 1 << 14
 
 
 def sums(t: Any, v: np.ndarray, m: tuple[int, ...], eps: float) -> np.ndarray:
@@ -102,7 +102,7 @@ def _finufft(
     given = (packed, shape) if kind == 1 else (packed,)
     options = {"eps": max(eps, FINEST), "isign": sign, "nthreads": current().threads}
     modes = math.prod(packed.shape[1:] if shape is None else shape)
-    if len(columns) < 3 and modes <= IN_CACHE:
+    if len(columns) < 3 and modes <= _IN_CACHE:
         options["spread_sort"] = 0
     # A single transform comes back without its first axis.
     return np.reshape(transform(*columns, *given, **options), (len(packed), *(shape or (-1,))))

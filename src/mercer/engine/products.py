@@ -23,23 +23,23 @@ from .resources import current
 
 # Sums that are added up apart, and then together: as many tasks for threads. Their number follows
 # from sizes alone, so that the result does not depend on the number of threads.
-MOST_SUMS = 32
+_MOST_SUMS = 32
 SUM_BYTES, SUM_SHARE = 1 << 28, 8  # and one in so many bytes of a memory limit
 # Sums that a fused product holds for every row, in double precision.
-FUSED_SUMS = 128
+_FUSED_SUMS = 128
 # Rows and columns of a tile of which both halves are used: it stays in cache with what its
 # formula writes. Double precision, single precision.
-EXACT_TILE = (256, 512)
+_EXACT_TILE = (256, 512)
 QUICK_TILE = (256, 256)
 # The largest error in a squared distance that a quick product is worth.
-QUICK_ERROR = 1e-4
+_QUICK_ERROR = 1e-4
 # Columns from which on BLAS multiplies a tile by all of them at once.
 FEW_COLUMNS = 4
 # Rows that are copied in double precision at a time.
-ROWS_AT_ONCE = 4096
-EPS32 = float(np.finfo(np.float32).eps)
+_ROWS_AT_ONCE = 4096
+_EPS32 = float(np.finfo(np.float32).eps)
 # NumPy compares an array with another array four times faster than with a number.
-ZEROS = np.zeros(QUICK_TILE, dtype=np.float32)
+_ZEROS = np.zeros(QUICK_TILE, dtype=np.float32)
 
 
 def _times(t: np.ndarray, V: np.ndarray) -> Any:
@@ -93,7 +93,7 @@ class Shares:
         self.values, self.are_stored = lambda a, b, c, d: kept[a, c], True
 
 
-class RowShares(Shares):
+class _RowShares(Shares):
     """Shares of whole rows, for similarities that may not be symmetric to the last bit."""
 
     def add(self, right: np.ndarray, first: int, step: int, total: np.ndarray) -> None:
@@ -102,7 +102,7 @@ class RowShares(Shares):
                 total[a:b] += self.values(a, b, c, d) @ right[c:d]
 
 
-class KernelValues:
+class _KernelValues:
     """Tiles of K by the kernel itself."""
 
     def __init__(self, kernel: Any, X: Array, dtype: Any = None) -> None:
@@ -121,7 +121,7 @@ class KernelValues:
         return {"kernel": self.kernel, "X": self.X, "dtype": self.dtype}
 
 
-class SingleValues:
+class _SingleValues:
     """Tiles of K in single precision, by the form of the kernel."""
 
     def __init__(
@@ -130,7 +130,7 @@ class SingleValues:
         self.terms = terms
 
     @classmethod
-    def of(cls, form: Form, X: Any) -> "SingleValues | None":
+    def of(cls, form: Form, X: Any) -> "_SingleValues | None":
         """None where single precision loses too much."""
         X = as_numpy(X)
         centre = X.mean(axis=0, dtype=np.float64)
@@ -152,7 +152,7 @@ class SingleValues:
             for leaf, left, right in leaves:
                 t = left[a:b] @ right[c:d].T
                 if leaf.of_distance:
-                    np.minimum(t, ZEROS[: b - a, : d - c], out=t)
+                    np.minimum(t, _ZEROS[: b - a, : d - c], out=t)
                     if a == c:
                         np.fill_diagonal(t, 0.0)
                 t = leaf.formula(t, np)
@@ -173,14 +173,14 @@ def _sides(leaf: Leaf, X: np.ndarray, centre: np.ndarray) -> tuple[np.ndarray, n
     left = right = np.empty((n, d + 2 if leaf.of_distance else d), dtype=np.float32)
     if leaf.of_distance:
         right = np.empty_like(left)
-    for a, b in tiles.cuts(n, ROWS_AT_ONCE):
+    for a, b in tiles.cuts(n, _ROWS_AT_ONCE):
         x = X[a:b].astype(np.float64)
         if not leaf.of_distance:
             left[a:b] = x * scale
             continue
         x = (x - centre) * scale
         squares = np.einsum("ij,ij->i", x, x)
-        if EPS32 * float(squares.max()) > QUICK_ERROR:
+        if _EPS32 * float(squares.max()) > _QUICK_ERROR:
             return None
         left[a:b, :d], left[a:b, d], left[a:b, d + 1] = 2.0 * x, -1.0, -squares
         right[a:b, :d], right[a:b, d], right[a:b, d + 1] = x, squares, 1.0
@@ -248,17 +248,17 @@ class MatrixProduct:
     @staticmethod
     def shares(kernel: Any, X: Array) -> Shares:
         """Shares of an exact product, for points that NumPy holds."""
-        kind = Shares if kernel.symmetric else RowShares
-        return kind(KernelValues(kernel, X), X.shape[0], EXACT_TILE, np.float64)
+        kind = Shares if kernel.symmetric else _RowShares
+        return kind(_KernelValues(kernel, X), X.shape[0], _EXACT_TILE, np.float64)
 
     @staticmethod
     def quick_shares(kernel: Any, X: Array, *, stored: bool = False) -> Shares | None:
         """Shares of a quick product, or None where they would not be quicker; `stored`: as those
         that are computed once and kept."""
         form = _form(kernel, X)
-        values: Any = None if form is None or not is_numpy(X) else SingleValues.of(form, X)
+        values: Any = None if form is None or not is_numpy(X) else _SingleValues.of(form, X)
         if values is None and stored and kernel.symmetric:
-            values = KernelValues(kernel, X, np.float32)
+            values = _KernelValues(kernel, X, np.float32)
         if values is None:
             return None
         return Shares(values, X.shape[0], QUICK_TILE, np.float32)
@@ -271,7 +271,7 @@ class MatrixProduct:
         if n_targets and is_cpu(X):
             sums = _sums_apart(n, n_targets) * n_targets
         elif n_targets == 1:
-            sums = FUSED_SUMS
+            sums = _FUSED_SUMS
         copies = coordinates_bytes(n, kernel.layout.numbers_per_row(X), copies=3)
         return int(coordinates_bytes(n, sums) + copies)
 
@@ -280,8 +280,8 @@ def _sums_apart(n: int, m: int) -> int:
     """Sums of n rows and m columns that are added up apart: one per block of rows at most."""
     limit = current().memory_limit
     room = SUM_BYTES if limit is None else min(SUM_BYTES, current().limit() // SUM_SHARE)
-    blocks = len(tiles.cuts(n, EXACT_TILE[0]))
-    return max(1, min(MOST_SUMS, blocks, int(room // coordinates_bytes(n, m))))
+    blocks = len(tiles.cuts(n, _EXACT_TILE[0]))
+    return max(1, min(_MOST_SUMS, blocks, int(room // coordinates_bytes(n, m))))
 
 
 def _form(kernel: Any, X: Array) -> Any:
@@ -297,7 +297,7 @@ def _fused(form: Form | None, X: Any, exact: bool) -> MatrixProduct | None:
         return None
     from .fused import FusedProduct
 
-    product = FusedProduct(form, X, exact=exact, squares=FUSED_SUMS)
+    product = FusedProduct(form, X, exact=exact, squares=_FUSED_SUMS)
     return MatrixProduct(product, "fused", exact)
 
 

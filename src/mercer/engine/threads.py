@@ -23,7 +23,7 @@ import joblib
 from threadpoolctl import ThreadpoolController
 
 # Matrices that one thread factors as fast as several.
-SMALL = 1000
+_SMALL = 1000
 
 
 @cache
@@ -94,7 +94,7 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def one_blas_thread(if_small: int = 0, small: int = SMALL) -> Any:
+def one_blas_thread(if_small: int = 0, small: int = _SMALL) -> Any:
     """A block in which BLAS runs on one thread: ``with one_blas_thread(): ...``
 
     With the size of matrices `if_small`, only where they are small. In small products threads wait

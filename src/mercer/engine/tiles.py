@@ -24,10 +24,10 @@ from .threads import one_blas_thread
 TILE_VALUES = 1 << 18
 LEAST_ROWS = 192
 MOST_ROWS = 1024
-# Of a limit of memory, what one panel may take: a pass holds about four arrays of its size.
-PANEL_SHARE = 1 / 24
+# One panel may take this share of the memory: a pass holds about four arrays of its size.
+_PANEL_SHARE = 1 / 24
 # On a device: large products, a small share of its free memory.
-DEVICE_TILE_SHARE = 0.05
+_DEVICE_TILE_SHARE = 0.05
 
 
 def evaluate(kernel: Any, X: Array, Y: Array | None = None, *, S: Any = None) -> Any:
@@ -112,7 +112,7 @@ def panel_values(usual: int) -> int:
     resources = current()
     if resources.memory_limit is None:
         return usual
-    return min(usual, int(PANEL_SHARE * resources.limit()) // 8)
+    return min(usual, int(_PANEL_SHARE * resources.limit()) // 8)
 
 
 def panel_slices(X: Array, width: int) -> list[slice]:
@@ -129,7 +129,7 @@ def row_blocks(X: Array, n_columns: int, most: int = MOST_ROWS) -> list[tuple[in
     if is_cpu(X):
         rows = max(LEAST_ROWS, min(most, TILE_VALUES // max(1, n_columns)))
     else:
-        room = int(DEVICE_TILE_SHARE * free_memory(X))
+        room = int(_DEVICE_TILE_SHARE * free_memory(X))
         rows = max(1024, int(room // coordinates_bytes(1, max(n_columns, 1))))
     return cuts(X.shape[0], rows)
 

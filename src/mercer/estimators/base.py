@@ -22,25 +22,25 @@ from ..kernels import Kernel, as_kernel
 from ..kernels import points as pts
 from ..rows import check_kind, lazily, validated_points
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def all_or_nothing(fit: Method) -> Method:
+def all_or_nothing(fit: _Method) -> _Method:
     """A fit that fails (or is interrupted) leaves the estimator as it was.
 
     The fit runs on a copy without the attributes of earlier fits, and the copy's state replaces the
     estimator's in one assignment: whoever predicts meanwhile, in another thread, sees the old model
-    or the new one. What a fit leaves is known by its last letter: private names end with "_", too.
+    or the new one. Attributes of a fit end with "_", private ones too: the copy leaves them out.
     """
     return _on_a_copy(fit, lambda name: not name.endswith("_") and not name.startswith("_cached"))
 
 
-def all_or_nothing_more(partial_fit: Method) -> Method:
+def all_or_nothing_more(partial_fit: _Method) -> _Method:
     """The same for fits that go on from what is there."""
     return _on_a_copy(partial_fit, lambda name: True)
 
 
-def _on_a_copy(fit: Method, keeps: Callable[[str], bool]) -> Method:
+def _on_a_copy(fit: _Method, keeps: Callable[[str], bool]) -> _Method:
     @wraps(fit)
     def wrapped(self, *args, **kwargs):
         args = tuple(pts.collected(a) for a in args)
@@ -53,7 +53,7 @@ def _on_a_copy(fit: Method, keeps: Callable[[str], bool]) -> Method:
         self.__dict__ = vars(work)
         return self if answer is work else answer
 
-    return cast(Method, wrapped)
+    return cast(_Method, wrapped)
 
 
 def _resources_of(estimator):
@@ -61,7 +61,7 @@ def _resources_of(estimator):
     return Resources.of(estimator, getattr(estimator, "kernel", None))
 
 
-def with_resources(method: Method) -> Method:
+def with_resources(method: _Method) -> _Method:
     """A method that works on the estimator's threads, and shows its progress where asked."""
 
     @wraps(method)
@@ -69,7 +69,7 @@ def with_resources(method: Method) -> Method:
         with using(_resources_of(self)):
             return method(self, *args, **kwargs)
 
-    return cast(Method, wrapped)
+    return cast(_Method, wrapped)
 
 
 def _refuse_masked(args, kwargs):
@@ -79,7 +79,7 @@ def _refuse_masked(args, kwargs):
         pts.refuse_masked(value, name)
 
 
-def on_fitted(method: Method) -> Method:
+def on_fitted(method: _Method) -> _Method:
     """A method of a fitted estimator, on arrays of the kind that it was fitted on.
 
     On a Dask collection it is applied partition by partition, when the result is asked for.
@@ -98,7 +98,7 @@ def on_fitted(method: Method) -> Method:
             return method(self, X, *args, **kwargs)
 
     answer = here if method.__name__ == "score" else lazily(here)
-    return cast(Method, wrapped)
+    return cast(_Method, wrapped)
 
 
 class KernelEstimator(TravelsAsNumPy, BaseEstimator):

@@ -45,7 +45,7 @@ from .map_method import Labels, MapMethod, functions
 FOLDS = 5
 
 # Squares of larger ones leave the range of numbers.
-MOST_C = 1e100
+_MOST_C = 1e100
 
 
 @dataclass(frozen=True)
@@ -216,9 +216,9 @@ class CertifiedClassifier(Labels, MapMethod):
 
     def _check_parameters(self):
         C = self.C
-        if not (isinstance(C, str) and C == "auto") and not (is_number(C) and 0 < C <= MOST_C):
+        if not (isinstance(C, str) and C == "auto") and not (is_number(C) and 0 < C <= _MOST_C):
             raise ValueError(
-                f"C must be a positive number of at most {MOST_C:g}, or 'auto', got {C!r}."
+                f"C must be a positive number of at most {_MOST_C:g}, or 'auto', got {C!r}."
             )
         if not is_number(self.tol) or not 0 < self.tol < 1:
             raise ValueError(f"tol must be a number between 0 and 1, got {self.tol!r}.")
@@ -243,7 +243,7 @@ class CertifiedClassifier(Labels, MapMethod):
         norms = np.array([c.error_norm for c in certificates])
         shifts = np.array([c.shift for c in certificates])
         fit, more = rows.fit, np.zeros(len(gaps))
-        if fit is not None and spans_kernel_space(fit.map):
+        if fit is not None and _spans_kernel_space(fit.map):
             more, longest = _missed_by_map(rows, self.kernel_, dual, C)
             if len(gaps) < len(more):
                 more = more.sum(keepdims=True)
@@ -301,7 +301,7 @@ class CertifiedClassifier(Labels, MapMethod):
     def _own_values(self, points, diag):
         """k(z, z) of the kernel that the bound is for."""
         layout, found = self.kernel_.layout, getattr(self.decision_, "map", None)
-        if found is not None and is_another_kernel(found):
+        if found is not None and _is_another_kernel(found):
             panels = found.panels(points)
             squares = [row_norms(Phi, namespace(Phi)) for Phi, _ in panels]
             return namespace(squares[0]).concat(squares)
@@ -321,13 +321,13 @@ def gram_of(rows: WeightedRows, some) -> np.ndarray:
     return problem.matrix(some)
 
 
-def spans_kernel_space(found: FeatureMap) -> bool:
+def _spans_kernel_space(found: FeatureMap) -> bool:
     """Whether functions of a map's coordinates are functions of the kernel's own space."""
     plain = found.mean is None and not found.append_residual
     return plain and isinstance(found.space, Landmarks)
 
 
-def is_another_kernel(found: FeatureMap) -> bool:
+def _is_another_kernel(found: FeatureMap) -> bool:
     """Whether |phi(z)|^2 differs from k(z, z): centred, repaired, or a Fourier series."""
     return found.mean is not None or isinstance(found.space, (Corrected, Fourier))
 

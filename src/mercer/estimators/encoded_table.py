@@ -8,7 +8,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..engine import coordinates_bytes, is_array, is_numpy, namespace, readable, same_kind
+from ..engine import (
+    check_one_of,
+    coordinates_bytes,
+    is_array,
+    is_numpy,
+    namespace,
+    readable,
+    same_kind,
+)
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..learn import Observations
@@ -17,13 +25,13 @@ from ..tables import UNREAD, TableEncoder, encoder_tools, given
 
 SOLVERS = ("auto", "direct", "iterative", "landmarks")
 # Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
-MOST_RANKED = 100
+_MOST_RANKED = 100
 # Kinds of columns of an encoder that a fit may leave out.
-KINDS = ("rank", "level", "text")
-# Tables with more columns than this have more than MOST_RANKED columns of values, as a rule.
-MANY_COLUMNS = 5 * MOST_RANKED
+_KINDS = ("rank", "level", "text")
+# Tables with more columns than this have more than _MOST_RANKED columns of values, as a rule.
+_MANY_COLUMNS = 5 * _MOST_RANKED
 # Most columns for single values of numbers, for the same reason.
-MOST_LEVELS = 64
+_MOST_LEVELS = 64
 
 
 class EncodedTable(BaseEstimator):
@@ -52,8 +60,7 @@ class EncodedTable(BaseEstimator):
 
     def _used(self, X, y, sample_weight):
         """(X, y, weights, which rows) without the rows of weight zero."""
-        if not isinstance(self.solver, str) or self.solver not in SOLVERS:
-            raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {self.solver!r}.")
+        check_one_of("solver", self.solver, SOLVERS)
         weights = pts.row_weights(sample_weight, len(y))
         if weights is None:
             return X, y, None, np.arange(len(y))
@@ -116,7 +123,7 @@ class EncodedTable(BaseEstimator):
         A kernel that was given may be made for the columns as they are; with very many columns
         there is nothing to choose.
         """
-        further = self.kernel is None and width <= MANY_COLUMNS
+        further = self.kernel is None and width <= _MANY_COLUMNS
         if self.encoder is None:
             return TableEncoder(ranks=further, levels=further)
         if not isinstance(self.encoder, TableEncoder) or self.encoder.keep is not None:
@@ -153,7 +160,9 @@ class EncodedTable(BaseEstimator):
         """The rows with the chosen columns; the encoder follows where others are left out."""
         if len(chosen) < rows.X.shape[1]:
             assert self.encoder_ is not None
-            kinds = {f"{kind}s": bool(np.isin(self._outputs(kind), chosen).any()) for kind in KINDS}
+            kinds = {
+                f"{kind}s": bool(np.isin(self._outputs(kind), chosen).any()) for kind in _KINDS
+            }
             self.encoder_ = encoder_tools.keep_outputs(self.encoder_, **kinds)
         return of_columns(rows, chosen)
 
@@ -170,9 +179,9 @@ class EncodedTable(BaseEstimator):
             return [columns]
         ranks, levels = self.encoder_.rank_outputs_, self.encoder_.level_outputs_
         values = np.setdiff1d(columns, np.union1d(ranks, levels))
-        if not 0 < len(values) <= MOST_RANKED:
+        if not 0 < len(values) <= _MOST_RANKED:
             return [values]
-        levels = levels[: len(levels) if len(levels) <= MOST_LEVELS else 0]
+        levels = levels[: len(levels) if len(levels) <= _MOST_LEVELS else 0]
         further = [a for a in (ranks, levels, np.union1d(ranks, levels)) if len(a)]
         further = further if len(ranks) and len(levels) else further[:1]
         bases = [values]
@@ -183,7 +192,7 @@ class EncodedTable(BaseEstimator):
     def _columns_like(self, model, width):
         """The columns of the kinds that another model kept."""
         kept = np.arange(width)
-        for kind in KINDS if self.encoder_ is not None else ():
+        for kind in _KINDS if self.encoder_ is not None else ():
             if not len(getattr(model.encoder_, f"{kind}_outputs_")):
                 kept = np.setdiff1d(kept, self._outputs(kind))
         return kept

@@ -44,17 +44,17 @@ from .map_method import MapMethod, functions
 from .preimages import has_points
 
 # Methods that scikit-learn routes metadata to (sample_weight and the like).
-ROUTED = (
+_ROUTED = (
     *("fit", "fit_predict", "fit_transform", "predict", "predict_proba", "predict_log_proba"),
     *("decision_function", "transform", "inverse_transform", "score"),
 )
 # Those of the estimator's tags that are its kernel version's, too.
-TAGS = (
+_TAGS = (
     *("estimator_type", "target_tags", "transformer_tags", "classifier_tags", "regressor_tags"),
     *("non_deterministic", "array_api_support"),
 )
-# Of an SVM that was fitted on kernel values: attributes for which its coordinates are made.
-ON_COORDINATES = ("estimator_", "kernel_map_", "coef_", "support_vectors_", "shape_fit_")
+# Attributes of an SVM on kernel values that need coordinates, which are made when asked for.
+_ON_COORDINATES = ("estimator_", "kernel_map_", "coef_", "support_vectors_", "shape_fit_")
 
 
 def _inner_has(name):
@@ -357,7 +357,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         machine, inner = vars(self).get("machine_"), vars(self).get("estimator_")
         if machine is not None and inner is None:
             inner = machine
-            if name in ON_COORDINATES:
+            if name in _ON_COORDINATES:
                 training = replace(Training.of(self.kernel_, self.points_), learner=self)
                 fit = self._fit_map(training)
                 inner = self.estimator_ = _on_coordinates(machine, fit.coordinates())
@@ -371,14 +371,14 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     def _routed(self, caller, params):
         """Metadata for the estimator: all of it, unless routing is on."""
-        if not sklearn_compat.routing_enabled() or caller not in ROUTED:
+        if not sklearn_compat.routing_enabled() or caller not in _ROUTED:
             return params
         return process_routing(self, caller, **params).estimator[caller]
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Metadata goes to the estimator's method of the same name."""
         mapping = MethodMapping()
-        for name in ROUTED:
+        for name in _ROUTED:
             mapping.add(caller=name, callee=name)
         router = MetadataRouter(owner=type(self).__name__)
         return router.add(estimator=self.estimator, method_mapping=mapping)
@@ -393,7 +393,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
-        for name in TAGS:
+        for name in _TAGS:
             setattr(tags, name, getattr(inner, name))
         return tags
 
@@ -463,12 +463,12 @@ def _fitted_further(feature_map, params, estimator, points, y=None, weights=None
 # same spread makes noise of them as large as everything else.
 
 # Scale every column, or every direction, to the same spread; or invert a covariance.
-WHITEN = {
+_WHITEN = {
     *("MaxAbsScaler", "MinMaxScaler", "PowerTransformer", "QuantileTransformer"),
     *("EllipticEnvelope", "EmpiricalCovariance", "MinCovDet", "QuadraticDiscriminantAnalysis"),
 }
 # The same, where their argument `scale` asks for it.
-SCALE_BY_CHOICE = {"CCA", "PLSCanonical", "PLSRegression", "PLSSVD"}
+_SCALE_BY_CHOICE = {"CCA", "PLSCanonical", "PLSRegression", "PLSSVD"}
 
 
 def whitens(estimator: Any) -> bool:
@@ -496,14 +496,14 @@ def _whitens_itself(estimator: Any) -> bool:
     names = {cls.__name__ for cls in type(estimator).__mro__}
     if names & {"StandardScaler", "RobustScaler"}:
         return bool(getattr(estimator, "with_std", getattr(estimator, "with_scaling", True)))
-    if names & SCALE_BY_CHOICE:
+    if names & _SCALE_BY_CHOICE:
         return bool(estimator.scale)
     if "LinearDiscriminantAnalysis" in names:
         # A number shrinks towards the mean spread; "auto" standardises columns first.
         return estimator.covariance_estimator is None and not (
             isinstance(estimator.shrinkage, Real) and float(estimator.shrinkage) > 0
         )
-    if names & WHITEN:
+    if names & _WHITEN:
         return True
     return bool(getattr(estimator, "whiten", False)) and (
         getattr(estimator, "n_components", None) is None
@@ -512,13 +512,13 @@ def _whitens_itself(estimator: Any) -> bool:
 
 # --- SVMs on kernel values: the same dual problem, [NPT] (17)-(20), for less ----------------------
 
-MACHINES = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
+_MACHINES = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
 # Formulas that libsvm evaluates itself, with the same parameters, and values that are given.
-LIBSVM = ("linear", "rbf", "poly", "precomputed")
+_LIBSVM = ("linear", "rbf", "poly", "precomputed")
 # Coordinates up to here cost libsvm less than values of the kernel.
-FEW_COORDINATES = 50
+_FEW_COORDINATES = 50
 # Copies of the kernel matrix: K, and what libsvm keeps of it in single precision.
-COPIES = 1.5
+_COPIES = 1.5
 
 
 def _machine_of(model, training):
@@ -527,7 +527,7 @@ def _machine_of(model, training):
     Also where coordinates are cheaper.
     """
     inner, kernel, points = model.estimator, training.kernel, training.points
-    if type(inner) not in MACHINES or inner.kernel != "linear":
+    if type(inner) not in _MACHINES or inner.kernel != "linear":
         return None
     if isinstance(model.kernel, KernelMap):
         return None
@@ -543,15 +543,15 @@ def _machine_of(model, training):
     if not dense:
         return None
     own = kernel.explicit_dim(points.shape[1])
-    few = own is not None and own <= FEW_COORDINATES
-    if few or matrix_bytes(len(points), COPIES) > Resources().limit():
+    few = own is not None and own <= _FEW_COORDINATES
+    if few or matrix_bytes(len(points), _COPIES) > Resources().limit():
         return None
     return clone(inner).set_params(kernel="precomputed")
 
 
 def _named(kernel):
     """The kernel's name and parameters for libsvm; None where that evaluates no such formula."""
-    given, names = kernel.get_params(), [name for name in kernel.sklearn_names if name in LIBSVM]
+    given, names = kernel.get_params(), [name for name in kernel.sklearn_names if name in _LIBSVM]
     if not names or any(np.ndim(value) for value in given.values()):
         return None
     return {"kernel": names[0]} | given

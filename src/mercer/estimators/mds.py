@@ -28,8 +28,8 @@ from ..space import signs, spectrum
 from .base import all_or_nothing
 from .map_method import as_points, copy, inverse_root, pad_columns
 
-CORRECTIONS = (None, "lingoes", "cailliez")
-MOST_COMPONENTS = 10**6
+_CORRECTIONS = (None, "lingoes", "cailliez")
+_MOST_COMPONENTS = 10**6
 
 
 class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -299,14 +299,14 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         k = self.n_components
         if not is_count(k) or k < 1:
             raise ValueError(f"n_components must be a positive integer, got {k!r}.")
-        if int(k) > MOST_COMPONENTS:
+        if int(k) > _MOST_COMPONENTS:
             raise ValueError(f"n_components={k} is more than any embedding has.")
         if self.metric_params is not None and not isinstance(self.metric_params, dict):
             raise TypeError(
                 f"metric_params must be a dict of arguments of the metric, or None, got "
                 f"{self.metric_params!r}."
             )
-        if self.correction not in CORRECTIONS:
+        if self.correction not in _CORRECTIONS:
             raise ValueError(
                 f"correction must be None, 'lingoes' or 'cailliez', got {self.correction!r}."
             )

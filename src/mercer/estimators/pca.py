@@ -35,17 +35,17 @@ from .kernel_map import KernelMap, fit_rows
 from .map_method import Projection, as_points, copy, inverse_root, pad_columns
 from .preimages import PreimageData, on_scores, preimage_data, preimage_data_of_scores
 
-FORMS = ("combined", "dual", "primal", "classical")
+_FORMS = ("combined", "dual", "primal", "classical")
 SOLVERS = ("auto", "dense", "factor", "krylov")
 # Up to here a full eigendecomposition is a matter of milliseconds.
-SMALL = 500
+_SMALL = 500
 # Fewer components than a tenth of the points: Krylov; ranks below an eighth of them are low, and
 # worth looking for where there are few columns (smooth kernels in few dimensions).
 FEW_COMPONENTS, LOW_RANK, FEW_COLUMNS = 10, 8, 16
 
 
 # Entries closer than this, relative to them, are equal: the sign rule of space/spectra.py.
-TIED = 1e-6
+_TIED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ class Extremes:
         scores = as_numpy(scores).astype(np.float64)
         both = np.stack([scores, -scores])
         largest = both.max(axis=1)
-        near = both >= (largest - TIED * np.abs(largest))[:, None]
+        near = both >= (largest - _TIED * np.abs(largest))[:, None]
         return cls(largest, start + near.argmax(axis=1))
 
     def __add__(self, other):
         gap = other.largest - self.largest
-        tied = np.abs(gap) <= TIED * np.maximum(np.abs(self.largest), np.abs(other.largest))
+        tied = np.abs(gap) <= _TIED * np.maximum(np.abs(self.largest), np.abs(other.largest))
         at = np.where(gap > 0, other.at, self.at)
         at = np.where(tied, np.minimum(self.at, other.at), at)
         return Extremes(np.maximum(self.largest, other.largest), at)
@@ -76,7 +76,7 @@ class Extremes:
     def signs(self) -> np.ndarray:
         """-1 where the first entry within tolerance of the largest |entry| is negative."""
         gap = self.largest[1] - self.largest[0]
-        tied = np.abs(gap) <= TIED * np.abs(self.largest).max(axis=0)
+        tied = np.abs(gap) <= _TIED * np.abs(self.largest).max(axis=0)
         return np.where(np.where(tied, self.at[1] < self.at[0], gap > 0), -1.0, 1.0)
 
 
@@ -233,7 +233,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         n, valid = points.shape[0], kernel.is_proven
         if isinstance(self.kernel, KernelMap) or self.form == "primal":
             return "factor"
-        if n <= SMALL:
+        if n <= _SMALL:
             return "dense"
         if is_array(points) and not is_numpy(points):
             # A device's eigensolver is slow, its products are not.
@@ -357,7 +357,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
     # --- checks --------------------------------------------------------------------------
 
     def _check_parameters(self):
-        for name, options in (("form", FORMS), ("solver", SOLVERS)):
+        for name, options in (("form", _FORMS), ("solver", SOLVERS)):
             check_one_of(name, getattr(self, name), options)
         k = self.n_components
         whole = is_count(k) and k >= 1

@@ -27,7 +27,7 @@ from .map_method import Projection, as_points
 from .preimages import PreimageData, preimage_data, preimage_data_of_scores
 
 # Each start is a column of signs.
-MOST_STARTS = 10**6
+_MOST_STARTS = 10**6
 
 
 class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
@@ -183,8 +183,8 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
     def _check_parameters(self):
         for name, least in (("n_components", 1), ("n_init", 0), ("max_iter", 1)):
             check_at_least(name, getattr(self, name), least)
-        if self.n_init > MOST_STARTS:
-            raise ValueError(f"n_init must be at most {MOST_STARTS}, got {self.n_init!r}.")
+        if self.n_init > _MOST_STARTS:
+            raise ValueError(f"n_init must be at most {_MOST_STARTS}, got {self.n_init!r}.")
 
 
 @preimage_data.register

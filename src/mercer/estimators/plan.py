@@ -13,7 +13,7 @@ from .learned_model import LearnedModel
 from .ridge import RidgeEstimator
 
 # Numbers that are drawn where only the shape of the data is given.
-MOST_DRAWN = 10**8
+_MOST_DRAWN = 10**8
 
 
 def plan(
@@ -75,7 +75,7 @@ def _drawn(shape):
     if len(shape) != 2 or not all(is_integer(size) and size >= 1 for size in shape):
         raise ValueError(f"the shape of X must be (rows, columns), positive, got {shape!r}.")
     n, d = shape
-    if n * d > MOST_DRAWN:
+    if n * d > _MOST_DRAWN:
         raise ValueError(
             f"{n} x {d} rows are too many to draw for a plan: pass X itself, or plan for a part "
             "of the rows; time grows with their square, or cube, as the table shows."

@@ -37,8 +37,8 @@ from ..solve import Given, RidgeProblem, solve_ridge
 from ..space import Corrected
 from .base import kernel_of
 
-METHODS = ("ridge", "fixed-point")
-TINY = 1e-30
+_METHODS = ("ridge", "fixed-point")
+_TINY = 1e-30
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def preimage(
     if preimage_data.dispatch(type(model)) is preimage_data.dispatch(object):
         preimage_data(model)  # refuses
     check_is_fitted(model)
-    check_one_of("method", method, METHODS)
+    check_one_of("method", method, _METHODS)
     if alpha is not None and not (is_number(alpha) and 0 < alpha < np.inf):
         raise ValueError(f"alpha must be a positive number, got {alpha!r}.")
     try:
@@ -261,8 +261,8 @@ def _fixed_point(kernel, S, weights, max_iter, tol):
     for _ in range(max_iter):
         c = weights * steepest(X)
         total, size = xp.sum(c, axis=1), xp.sum(xp.abs(c), axis=1)
-        # Where the sum cancels to nothing the step must stay finite.
-        divisor = xp.maximum(xp.abs(total), 1e-8 * size + TINY)
+        # The step stays finite even if the sum cancels to nothing.
+        divisor = xp.maximum(xp.abs(total), 1e-8 * size + _TINY)
         step = (c @ S - total[:, None] * X) / divisor[:, None]
         new = X + length[:, None] * step
         new_value = xp.sum(weights * near(new), axis=1)

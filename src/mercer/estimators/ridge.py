@@ -26,8 +26,8 @@ from .base import all_or_nothing, on_fitted, score_weights
 from .kernel_map import KernelMap, keep_fit, map_options, resources_of
 from .map_method import MapMethod, functions
 
-FORMS = ("auto", "primal", "dual", "iterative", "fourier")
-SOLVER = {"dual": "direct"}
+_FORMS = ("auto", "primal", "dual", "iterative", "fourier")
+_SOLVER = {"dual": "direct"}
 
 
 def _of_solution(path: str, doc: str) -> Any:
@@ -94,7 +94,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         self, X: Input, y: Input | None = None, sample_weight: Input | None = None
     ) -> Any:
         """(the ridge problem of these rows, the solver that `form` asks for, what was read)."""
-        check_one_of("form", self.form, FORMS)
+        check_one_of("form", self.form, _FORMS)
         if not isinstance(self.fit_intercept, (bool, np.bool_)):
             raise ValueError(f"fit_intercept must be True or False, got {self.fit_intercept!r}.")
         given = self.kernel if isinstance(self.kernel, KernelMap) else None
@@ -122,7 +122,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
             preconditioning=preconditioning,
             keep_partial=self.keep_partial,
         )
-        return problem, SOLVER.get(self.form, self.form), found
+        return problem, _SOLVER.get(self.form, self.form), found
 
     @all_or_nothing
     def fit(self, X: Input, y: Input | None = None, sample_weight: Input | None = None) -> Self:

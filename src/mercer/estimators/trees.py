@@ -16,19 +16,19 @@ from ..engine import TravelsAsNumPy, sklearn_compat
 # Targets up to which each has boosted trees of its own; more share the leaves of a forest.
 MOST_BOOSTED = 3
 # Trees of a forest, the share of columns that a split chooses from, and rows of a leaf.
-FOREST_TREES = 60
+_FOREST_TREES = 60
 FOREST = {
-    "n_estimators": FOREST_TREES,
+    "n_estimators": _FOREST_TREES,
     "max_features": 0.4,
     "min_samples_leaf": 3,
     "random_state": 0,
 }
 # Rows of a forest, at most.
-FOREST_ROWS = 5000
+_FOREST_ROWS = 5000
 # Up to so many numbers a second thread waits more than it works.
-ENTRIES_FOR_ONE_THREAD = 200_000
+_ENTRIES_FOR_ONE_THREAD = 200_000
 # Values of leaves that are looked up at the same time.
-BLOCK = 1 << 18
+_BLOCK = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class Trees(TravelsAsNumPy):
         """One column per target."""
         found = np.tile(self.b, (X.shape[0], 1))
         per_row = max(1, len(self.roots) * self.values.shape[1])
-        rows, depth = max(1, BLOCK // per_row), self.depth
+        rows, depth = max(1, _BLOCK // per_row), self.depth
         for i in range(0, X.shape[0], rows):
             x = X[i : i + rows]
             which, node = np.arange(len(x))[:, None], np.tile(self.roots, (len(x), 1))
@@ -105,13 +105,13 @@ class Trees(TravelsAsNumPy):
 def trees_bytes(n: int, width: int, targets: int, *, forest: bool) -> int:
     """Memory for growing: nodes of a forest, three times; or copies and histograms of columns."""
     if forest:
-        return 2 * FOREST_TREES * min(n, FOREST_ROWS) * (48 + 8 * targets)
+        return 2 * _FOREST_TREES * min(n, _FOREST_ROWS) * (48 + 8 * targets)
     return width * (32 * n + 64 * 256 * 24)
 
 
 def grow_trees(X: np.ndarray, T: np.ndarray, weights: np.ndarray | None, *, forest: bool) -> Trees:
     """Boosted trees for each target, or a forest for all of them."""
-    threads = 1 if X.size <= ENTRIES_FOR_ONE_THREAD else None
+    threads = 1 if X.size <= _ENTRIES_FOR_ONE_THREAD else None
     with threadpool_limits(threads, user_api="openmp"):
         made, b = (_forest if forest else _boosted)(X, T, weights)
     starts = np.cumsum([0, *(len(tree[0]) for tree in made[:-1])])
@@ -161,7 +161,7 @@ def _repeated(X, T, weights):
 
 def _forest(X, T, weights):
     """(nodes of every tree, zeros): a leaf holds the mean targets of its rows."""
-    rows = slice(0, FOREST_ROWS)
+    rows = slice(0, _FOREST_ROWS)
     weights = None if weights is None else weights[rows]
     forest = RandomForestRegressor(**FOREST).fit(X[rows], T[rows], weights)
     made = []

@@ -19,9 +19,9 @@ from ..rows import read_whole, rows_at
 
 CLASSES, NUMBERS = "classification", "regression"
 # More different whole numbers than this are taken for numbers without a note.
-MENTIONED = 50
+_MENTIONED = 50
 # Entries that a sparse matrix may have when it is written out.
-MOST_ENTRIES = 2e7
+_MOST_ENTRIES = 2e7
 HOLDS = {CLASSES: "classes", NUMBERS: "numbers"}
 
 
@@ -46,7 +46,7 @@ class Explored:
     def __post_init__(self) -> None:
         self.classes: list[str] = []
         self.codes: Any = None
-        # What ridge fits: a column of 0 and 1 for each class, or one column of numbers.
+        # The targets of ridge: a column of 0 and 1 for each class, or one column of numbers.
         self.targets: Any = None
         if self.task == CLASSES:
             classes, self.codes = np.unique(
@@ -195,7 +195,7 @@ class Explored:
     def numbers(self) -> np.ndarray | None:
         """The sample as a matrix of floats; None for objects, Gram matrices and the like."""
         X = self.X.to_numpy() if pts.is_frame(self.X) else self.X
-        if scipy.sparse.issparse(X) and X.shape[0] * X.shape[1] <= MOST_ENTRIES:
+        if scipy.sparse.issparse(X) and X.shape[0] * X.shape[1] <= _MOST_ENTRIES:
             X = X.toarray()
         if self.gram or not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "fiub":
             return None
@@ -269,7 +269,7 @@ def guessed_task(y: np.ndarray, notes: list[str], option: str = "task={!r}") -> 
         return NUMBERS
     n_values = len(np.unique(known))
     task, other = (CLASSES, NUMBERS) if Targets.are_classes(known) else (NUMBERS, CLASSES)
-    if 2 < n_values <= MENTIONED:
+    if 2 < n_values <= _MENTIONED:
         notes.append(
             f"the target has {n_values} different whole numbers, read as {HOLDS[task]} "
             f"({option.format(other)} changes that)."

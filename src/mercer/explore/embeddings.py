@@ -15,7 +15,7 @@ import numpy as np
 from .. import KernelDiscriminant, KernelPCA
 
 TSNE, PCA, DISCRIMINANT = "t-SNE", "kernel PCA", "discriminant"
-EVERY = (TSNE, PCA, DISCRIMINANT)
+_EVERY = (TSNE, PCA, DISCRIMINANT)
 PERPLEXITY = 30
 
 
@@ -38,13 +38,13 @@ def has_tsne() -> bool:
 def available(asked: Any, task: str | None, notes: list[str]) -> list[str]:
     """The embeddings that can be made here, in the order in which they are shown."""
     if isinstance(asked, str) and asked == "auto":
-        asked = EVERY
+        asked = _EVERY
         if not has_tsne():
             notes.append("t-SNE was left out: pip install 'mercer[tsne]' adds it.")
             asked = (PCA, DISCRIMINANT)
     listed = isinstance(asked, (list, tuple)) and all(isinstance(name, str) for name in asked)
-    if not listed or any(name not in EVERY for name in asked):
-        raise ValueError(f"embeddings must be a list from {list(EVERY)} or 'auto', got {asked!r}.")
+    if not listed or any(name not in _EVERY for name in asked):
+        raise ValueError(f"embeddings must be a list from {list(_EVERY)} or 'auto', got {asked!r}.")
     if TSNE in asked and not has_tsne():
         raise ImportError("t-SNE needs openTSNE: pip install 'mercer[tsne]'.")
     return [name for name in asked if name != DISCRIMINANT or task == "classification"]
@@ -69,7 +69,7 @@ def embed(
     if name == DISCRIMINANT and codes is not None:
         classes, places = np.unique(codes, return_inverse=True)
         means = np.stack([Phi[codes == c].mean(axis=0) for c in classes])
-        # Of classes without any spread, or of one class alone, the leading components are shown.
+        # Classes without any spread, or one class alone, are shown by the leading components.
         if len(classes) > 1 and not np.array_equal(Phi, means[places]):
             fisher = KernelDiscriminant(min(2, codes.max()), kernel="linear").fit(Phi, codes)
             # Two classes have one axis; kernel PCA gives the other.

@@ -12,7 +12,7 @@ from contextlib import suppress
 import psutil
 
 _BINARY = getattr(os, "O_BINARY", 0)
-HOUR = 3600
+_HOUR = 3600
 
 
 def write_atomically(path: str | bytes | os.PathLike[str], data: bytes | memoryview):
@@ -79,6 +79,6 @@ def _remove_orphans(folder, name):
         path = os.path.join(folder, found)
         with suppress(OSError, OverflowError):  # another save was faster, or it is not ours
             # Silent for an hour, though a process has its writer's number: a later one, then.
-            old = match and time.time() - os.stat(path).st_mtime > HOUR
+            old = match and time.time() - os.stat(path).st_mtime > _HOUR
             if match and (old or not psutil.pid_exists(int(match[1]))):
                 os.unlink(path)

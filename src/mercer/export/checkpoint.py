@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from .model_files import ModelFileError, load, save
 
-ENDING = ".part"
+_ENDING = ".part"
 
 
 class Checkpoint(MutableMapping[str, BaseEstimator]):
@@ -54,7 +54,7 @@ class Checkpoint(MutableMapping[str, BaseEstimator]):
         self._file(key).unlink()
 
     def __iter__(self) -> Iterator[str]:
-        return (path.stem for path in sorted(self.folder.glob(f"*{ENDING}")))
+        return (path.stem for path in sorted(self.folder.glob(f"*{_ENDING}")))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -67,4 +67,4 @@ class Checkpoint(MutableMapping[str, BaseEstimator]):
             self.folder.rmdir()
 
     def _file(self, key):
-        return self.folder / f"{key}{ENDING}"
+        return self.folder / f"{key}{_ENDING}"

@@ -27,7 +27,7 @@ from .registry import public_name
 # Raised whenever a newer mercer writes files that an older one would misread.
 FORMAT = 3
 HEADER = "mercer.json"
-TREE = "model.json"
+_TREE = "model.json"
 
 
 class ModelFileError(ValueError):
@@ -93,7 +93,7 @@ def save(
     with zipfile.ZipFile(content, "w") as archive:
         # ZipInfo has a fixed date: the same model gives the same bytes.
         archive.writestr(zipfile.ZipInfo(HEADER), json.dumps(header))
-        archive.writestr(zipfile.ZipInfo(TREE), tree)
+        archive.writestr(zipfile.ZipInfo(_TREE), tree)
         for name, array in table.arrays.items():
             with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)
@@ -151,7 +151,7 @@ def load(
     _check_archive(content, name)
     with zipfile.ZipFile(BytesIO(content)) as archive:
         try:
-            tree = json.loads(archive.read(TREE))
+            tree = json.loads(archive.read(_TREE))
             built = Model(tree["objects"], _read_array(archive), known)
             built.check_depth(tree["model"])
             missing = built.untrusted(tree["model"])

@@ -38,15 +38,15 @@ from . import registry
 from .rebuilt import MAKERS, maker_of
 from .registry import NUMBERS_BY_NAME, PLAIN_TYPES, SETTINGS, SKLEARN, check_parts, slots_of
 
-SCALAR_KINDS = "biufcSUmM"
-FUNCTION_TYPES = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, type(np.sum))
-DTYPE = re.compile(r"[<>|=]?[biufcSUmMO]\d*(\[\d*\w+\])?")
+_SCALAR_KINDS = "biufcSUmM"
+_FUNCTION_TYPES = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, type(np.sum))
+_DTYPE = re.compile(r"[<>|=]?[biufcSUmMO]\d*(\[\d*\w+\])?")
 # Levels of lists, dicts and arrays of objects in each other: NumPy frees each by a call of its own,
 # and many of them would end the interpreter. Objects may be deeper: a sum of kernels is.
 MOST_LEVELS, MOST_OBJECTS = 50, 20_000
-COLLECTIONS: dict[str, type] = {made.__name__: made for made in (list, tuple, set, frozenset)}
+_COLLECTIONS: dict[str, type] = {made.__name__: made for made in (list, tuple, set, frozenset)}
 # Kinds of values that are data: no object, and nothing that could be called.
-DATA_KINDS = {*COLLECTIONS, "slice", "dict", "scalar", "bytes", "dtype"}
+_DATA_KINDS = {*_COLLECTIONS, "slice", "dict", "scalar", "bytes", "dtype"}
 
 
 class Table:
@@ -73,17 +73,17 @@ class Table:
             return {"dict": [keys, [self.value(v, f"{where}[{k!r}]") for k, v in thing.items()]]}
         if kind is slice:
             return {"slice": [self.value(v) for v in (thing.start, thing.stop, thing.step)]}
-        if isinstance(thing, np.generic) and thing.dtype.kind in SCALAR_KINDS:
+        if isinstance(thing, np.generic) and thing.dtype.kind in _SCALAR_KINDS:
             return {"scalar": [thing.dtype.str, thing.tobytes().hex()]}
         if kind is bytes:
             return {"bytes": thing.hex()}
-        if isinstance(thing, np.dtype) and thing.kind in SCALAR_KINDS + "O":
+        if isinstance(thing, np.dtype) and thing.kind in _SCALAR_KINDS + "O":
             return {"dtype": thing.str}
         if isinstance(thing, type):
             return {"class": registry.public_name(thing)}
         if isinstance(thing, types.MethodType):
             return {"method": [self.value(thing.__self__, where), thing.__func__.__name__]}
-        if isinstance(thing, FUNCTION_TYPES):
+        if isinstance(thing, _FUNCTION_TYPES):
             return {"function": _name_of_function(thing, where)}
         return {"at": self.place(thing, where)}
 
@@ -226,7 +226,7 @@ class Model:
 
     def is_vouched(self, value: Any):
         """Whether this is a function, or of a type that is trusted by name."""
-        if isinstance(value, (*FUNCTION_TYPES, types.MethodType)):
+        if isinstance(value, (*_FUNCTION_TYPES, types.MethodType)):
             return True  # `find` has asked for its name
         kind = value if isinstance(value, type) else type(value)
         return registry.public_name(kind) in self.trusted
@@ -262,7 +262,7 @@ class Model:
             case "at", int(place) if 0 <= place < len(self.built):
                 return self.built[place]
             case (("list" | "tuple" | "set" | "frozenset"), list()):
-                return COLLECTIONS[kind](self.value(v) for v in content)
+                return _COLLECTIONS[kind](self.value(v) for v in content)
             case "dict", [list(keys), list(values)] if len(keys) == len(values):
                 return {self.value(k): self.value(v) for k, v in zip(keys, values)}
             case "slice", [start, stop, step]:
@@ -271,7 +271,7 @@ class Model:
                 return _scalar(dtype, bytes.fromhex(data))
             case "bytes", str(data):
                 return bytes.fromhex(data)
-            case "dtype", str(text) if DTYPE.fullmatch(text):
+            case "dtype", str(text) if _DTYPE.fullmatch(text):
                 return np.dtype(text)
             case "class", str(name) if name in PLAIN_TYPES:
                 return PLAIN_TYPES[name]
@@ -373,7 +373,7 @@ def _dicts(part) -> Iterator[dict[str, Any]]:
 def _are_data(values, plain):
     """Whether values are data alone."""
     return all(
-        plain[part["at"]] if "at" in part else len(part) == 1 and part.keys() <= DATA_KINDS
+        plain[part["at"]] if "at" in part else len(part) == 1 and part.keys() <= _DATA_KINDS
         for part in _dicts(values)
     )
 
@@ -396,10 +396,10 @@ def _are_numbers(value):
 
 
 def _scalar(text, data):
-    if not DTYPE.fullmatch(text):
+    if not _DTYPE.fullmatch(text):
         raise ValueError(f"a number of type {text!r}")
     dtype = np.dtype(text)
-    if dtype.kind not in SCALAR_KINDS or not 0 < dtype.itemsize == len(data):
+    if dtype.kind not in _SCALAR_KINDS or not 0 < dtype.itemsize == len(data):
         raise ValueError(f"a number of type {text!r} in {len(data)} bytes")
     return np.frombuffer(data, dtype)[0]
 

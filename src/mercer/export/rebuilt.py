@@ -19,10 +19,10 @@ import scipy.sparse
 
 from .registry import public_name
 
-NUMBERS = (int, float)
-WORDS = 624  # of the Mersenne twister
+_NUMBERS = (int, float)
+_WORDS = 624  # of the Mersenne twister
 # Characters of dates and times in ISO 8601: other texts would reach a parser that guesses.
-ISO = re.compile(r"[0-9T:.+\- ]{1,64}")
+_ISO = re.compile(r"[0-9T:.+\- ]{1,64}")
 
 
 def _expect(condition, message):
@@ -36,9 +36,9 @@ def _is_index(value):
 
 def _random_state(kind, key, position, has_gauss, gauss):
     _expect(kind == "MT19937", f"a random state of kind {kind!r}")
-    words = isinstance(key, np.ndarray) and key.dtype == np.uint32 and key.shape == (WORDS,)
-    _expect(words, f"a random state whose key is not {WORDS} words")
-    within = _is_index(position) and 0 <= position <= WORDS
+    words = isinstance(key, np.ndarray) and key.dtype == np.uint32 and key.shape == (_WORDS,)
+    _expect(words, f"a random state whose key is not {_WORDS} words")
+    within = _is_index(position) and 0 <= position <= _WORDS
     _expect(within, f"a random state at position {position!r}")
     made = np.random.RandomState()
     made.set_state((kind, key, int(position), int(bool(has_gauss)), float(gauss)))
@@ -86,7 +86,7 @@ def _pandas() -> Any:
 
 def _timestamp(text, unit):
     _expect(unit in ("s", "ms", "us", "ns"), f"a time in {unit!r}")
-    return _of(str, _pandas().Timestamp, ISO)(text).as_unit(unit)
+    return _of(str, _pandas().Timestamp, _ISO)(text).as_unit(unit)
 
 
 def _timedelta(count, unit):
@@ -108,19 +108,19 @@ def _interval(left, right, closed):
 # {name in files: (what an object is made of, how it is made again)}
 MAKERS: dict[str, tuple[Callable, Callable]] = {
     "builtins.range": (lambda r: (r.start, r.stop, r.step), range),
-    "builtins.complex": (lambda z: (z.real, z.imag), _of(NUMBERS, complex)),
+    "builtins.complex": (lambda z: (z.real, z.imag), _of(_NUMBERS, complex)),
     "numpy.random.RandomState": (lambda state: state.get_state(legacy=True), _random_state),
     "decimal.Decimal": (lambda d: (str(d),), _of(str, Decimal)),
-    "fractions.Fraction": (lambda f: (f.numerator, f.denominator), _of(NUMBERS, Fraction)),
+    "fractions.Fraction": (lambda f: (f.numerator, f.denominator), _of(_NUMBERS, Fraction)),
     "uuid.UUID": (lambda u: (u.hex,), _of(str, UUID)),
     # Time zones come back as the distance from UTC that they had then: their names are of files.
     "datetime.datetime": (
         lambda d: (d.isoformat(),),
-        _of(str, datetime.datetime.fromisoformat, ISO),
+        _of(str, datetime.datetime.fromisoformat, _ISO),
     ),
-    "datetime.date": (lambda d: (d.isoformat(),), _of(str, datetime.date.fromisoformat, ISO)),
-    "datetime.time": (lambda t: (t.isoformat(),), _of(str, datetime.time.fromisoformat, ISO)),
-    "datetime.timedelta": (lambda d: (d.days, d.seconds, d.microseconds), _of(NUMBERS, timedelta)),
+    "datetime.date": (lambda d: (d.isoformat(),), _of(str, datetime.date.fromisoformat, _ISO)),
+    "datetime.time": (lambda t: (t.isoformat(),), _of(str, datetime.time.fromisoformat, _ISO)),
+    "datetime.timedelta": (lambda d: (d.days, d.seconds, d.microseconds), _of(_NUMBERS, timedelta)),
     "pandas.Timestamp": (lambda t: (t.isoformat(), t.unit), _timestamp),
     "pandas.Timedelta": (lambda t: (int(t.to_numpy().astype("i8")), t.unit), _timedelta),
     "pandas.Period": (lambda p: (p.ordinal, p.freqstr), _period),

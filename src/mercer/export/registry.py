@@ -37,7 +37,7 @@ from ..estimators import ClassShares, Trees  # noqa: F401
 ROOTS = (Kernel, BaseEstimator, TravelsAsNumPy)
 
 # Native modules that name themselves without their package (scikit-learn before 1.7).
-UNPACKAGED = {"_loss": "sklearn._loss._loss"}
+_UNPACKAGED = {"_loss": "sklearn._loss._loss"}
 
 # (module, classes, the reason why any numbers will do)
 REASONS = (
@@ -230,7 +230,7 @@ def public_name(thing: Any):
         homes = ("numpy", "scipy.special")
         held = (home for home in homes if getattr(sys.modules.get(home), name, None) is thing)
         module = next(held, "__main__")
-    module = UNPACKAGED.get(module, module)
+    module = _UNPACKAGED.get(module, module)
     root = module.split(".")[0]
     if root == "mercer":
         return f"mercer.{name}"

@@ -4,7 +4,7 @@ import unicodedata
 from typing import Any
 
 # A minus sign of mathematics is taken for a hyphen by some spreadsheets.
-SIGNS = ("=", "+", "-", "@", "\u2212")
+_SIGNS = ("=", "+", "-", "@", "\u2212")
 
 
 def harmless_value(value: Any):
@@ -21,5 +21,5 @@ def harmless_value(value: Any):
     # Neither spaces and line breaks nor controls and format characters.
     seen = unicodedata.normalize("NFKC", text)
     shown = [c for c in seen if unicodedata.category(c)[0] not in "ZC"]
-    runs = shown and shown[0].startswith(SIGNS) and any(map(str.isalnum, shown))
+    runs = shown and shown[0].startswith(_SIGNS) and any(map(str.isalnum, shown))
     return "'" + text if runs else text

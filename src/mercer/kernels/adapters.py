@@ -32,8 +32,8 @@ from .types import Array, Tile
 from .wrappers import OnFeatures, as_given
 
 # Pairs that are tried in both orders before a function is taken to be symmetric.
-SPOT_CHECKS = 16
-WHOLE_ARRAYS = (
+_SPOT_CHECKS = 16
+_WHOLE_ARRAYS = (
     "If f takes two whole arrays and returns the matrix of values, as scikit-learn's rbf_kernel "
     "does, write FromFunction(f, vectorized=True)."
 )
@@ -169,11 +169,11 @@ class FromFunction(Kernel):
     def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
         self.check_parameters()
         n = X.shape[0]
-        if self.symmetric is not None or n <= SPOT_CHECKS:
+        if self.symmetric is not None or n <= _SPOT_CHECKS:
             return self.copied()
         # Whether f(x, z) = f(z, x) on pairs spread over the points.
-        i = evenly(n, SPOT_CHECKS)
-        j = (i + 1 + np.arange(SPOT_CHECKS) * (n - 2) // SPOT_CHECKS) % n  # never i itself
+        i = evenly(n, _SPOT_CHECKS)
+        j = (i + 1 + np.arange(_SPOT_CHECKS) * (n - 2) // _SPOT_CHECKS) % n  # never i itself
         A, B = take(X, i), take(X, j)
         if self.vectorized:
             there, back = (as_numpy(v) for v in (self.values(A, B), self.values(B, A).T))
@@ -212,7 +212,7 @@ class FromFunction(Kernel):
             value = self.f(x, z)
         except Exception as error:
             if is_array(x) and x.ndim == 1:
-                error.add_note(f"{self!r} calls f with two vectors. {WHOLE_ARRAYS}")
+                error.add_note(f"{self!r} calls f with two vectors. {_WHOLE_ARRAYS}")
             raise
         return _number(value, self)
 
@@ -228,10 +228,10 @@ class FromFunction(Kernel):
 # Gaussian-process kernels of scikit-learn that are valid for every number of columns: not
 # ExpSineSquared, which takes the sine of the distance over all columns. Others depend on their
 # parameters, and a class defined elsewhere is tested on the data.
-GP_KERNELS = "sklearn.gaussian_process.kernels"
-VALID_THERE = {"ConstantKernel", "DotProduct", "Matern", "Product", "RBF", "Sum"}
-VALID_THERE |= {"RationalQuadratic"}
-REFUSED_THERE = {
+_GP_KERNELS = "sklearn.gaussian_process.kernels"
+_VALID_THERE = {"ConstantKernel", "DotProduct", "Matern", "Product", "RBF", "Sum"}
+_VALID_THERE |= {"RationalQuadratic"}
+_REFUSED_THERE = {
     "WhiteKernel": "WhiteKernel is noise, not similarity (it is zero between different arrays): "
     "leave it out and give its level to KernelRidge(alpha=...).",
     "CompoundKernel": "CompoundKernel holds several kernels side by side and has no single value: "
@@ -252,8 +252,8 @@ class FromSklearn(Kernel):
         return f"FromSklearn({self.kernel!r})"
 
     def check_parameters(self) -> None:
-        for name in {type(part).__name__ for part in self._parts()} & set(REFUSED_THERE):
-            raise ValueError(REFUSED_THERE[name])
+        for name in {type(part).__name__ for part in self._parts()} & set(_REFUSED_THERE):
+            raise ValueError(_REFUSED_THERE[name])
 
     def _parts(self):
         nested = self.kernel.get_params(deep=True).values()
@@ -263,7 +263,7 @@ class FromSklearn(Kernel):
     def is_psd(self) -> bool | None:
         """ConstantKernel(-1) and RationalQuadratic(alpha=-1) can be made, and are not valid."""
         kinds = [type(part) for part in self._parts()]
-        if any(c.__module__ != GP_KERNELS or c.__name__ not in VALID_THERE for c in kinds):
+        if any(c.__module__ != _GP_KERNELS or c.__name__ not in _VALID_THERE for c in kinds):
             return None
         named = self.kernel.get_params(deep=True).items()
         values = [v for name, v in named if not (name.endswith("bounds") or hasattr(v, "diag"))]
@@ -340,7 +340,7 @@ class FromFeatures(OnFeatures):
         return G.toarray() if scipy.sparse.issparse(G) else G
 
 
-# What stands for a kernel: itself, its name or expression, a function of two points.
+# A kernel, its name or expression, or a function of two points.
 KernelLike: TypeAlias = Kernel | str | Callable[..., Any]
 
 
@@ -393,7 +393,7 @@ def _number(value, kernel):
             raise TypeError
         return float(value)
     except (TypeError, ValueError):
-        whole = f" {WHOLE_ARRAYS}" if is_array(value) else ""
+        whole = f" {_WHOLE_ARRAYS}" if is_array(value) else ""
         raise TypeError(
             f"{kernel!r} must return one number for two points, got {type(value).__name__} "
             f"{printed(value)[:60]}.{whole}"

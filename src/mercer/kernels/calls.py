@@ -18,7 +18,7 @@ from .kernel import Kernel
 MOST_VALUES = 1 << 17
 
 
-class KnownValues:
+class _KnownValues:
     """Values of f on pairs of objects, by identity; rows of an array go by what they hold."""
 
     def __init__(self, symmetric: bool, most: int) -> None:
@@ -53,7 +53,7 @@ class KnownValues:
         return value
 
 
-NOTHING = KnownValues(False, 0)
+NOTHING = _KnownValues(False, 0)
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def remembering(kernel: Kernel) -> Iterator[None]:
     parts = kernel.parts()
     leaves = [k for k in parts if getattr(k, "known", None) is NOTHING and k.one_call_per_value]
     for leaf in leaves:
-        vars(leaf)["known"] = KnownValues(bool(leaf.symmetric), MOST_VALUES)
+        vars(leaf)["known"] = _KnownValues(bool(leaf.symmetric), MOST_VALUES)
     try:
         yield
     finally:

@@ -16,7 +16,7 @@ from .spectral import ByColumn, FourierForm, MaternForm
 from .types import Array, Gamma, PerColumn, Tile
 
 # Sparse counts up to this one are compared by sparse products, one column per level.
-MOST_LEVELS = 64
+_MOST_LEVELS = 64
 
 
 class Columnwise(OfOneNumber, Kernel):
@@ -319,7 +319,7 @@ def _common(S):
 def _levels(X):
     """The largest count, or None where values are not whole numbers or too large."""
     largest = X.data.max(initial=1)
-    whole = largest <= MOST_LEVELS and bool((X.data == np.floor(X.data)).all())
+    whole = largest <= _MOST_LEVELS and bool((X.data == np.floor(X.data)).all())
     return int(largest) if whole else None
 
 

@@ -17,7 +17,7 @@ from .composite import Unary
 __all__ = ["KernelExpressionError", "parse_kernel"]
 
 LONGEST = 2000  # characters: Python's own parser ends the process where texts nest too deeply
-OPERATORS = {
+_OPERATORS = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -178,9 +178,9 @@ class _Reader:
         if not numbers and not isinstance(left, Kernel) and not isinstance(right, Kernel):
             self.refuse("operators combine kernels and numbers", node)
         # Numbers have no powers: 9**9**9 would take for ever.
-        if type(node.op) not in OPERATORS or (numbers and isinstance(node.op, ast.Pow)):
+        if type(node.op) not in _OPERATORS or (numbers and isinstance(node.op, ast.Pow)):
             self.refuse("kernels combine with +, * and **", node)
-        return self.made(node, OPERATORS[type(node.op)], left, right)
+        return self.made(node, _OPERATORS[type(node.op)], left, right)
 
 
 def _hint(name, known):

@@ -15,11 +15,11 @@ from .types import Array, Data, Tile
 
 # Columns that more than one point in so many has are multiplied as a dense matrix: single precision
 # multiplies twice as fast.
-FREQUENT = {np.float32: 12, np.float64: 8}
+_FREQUENT = {np.float32: 12, np.float64: 8}
 # Values of that dense matrix.
-DENSE_VALUES = 1 << 25
+_DENSE_VALUES = 1 << 25
 # Whole numbers up to this one are exact in single precision.
-MOST_EXACT = 1 << 24
+_MOST_EXACT = 1 << 24
 
 
 class ObjectKernel(Kernel):
@@ -132,8 +132,8 @@ class SparseProducts:
         self.dtype = np.dtype(_exact_type(F))
         merged, chosen = equal_columns(F, places, width)
         frequency = np.bincount(places, minlength=width)[chosen]
-        often = np.flatnonzero(frequency > max(8, self.n // FREQUENT[self.dtype.type]))
-        often = often[np.argsort(-frequency[often])][: DENSE_VALUES // max(1, self.n)]
+        often = np.flatnonzero(frequency > max(8, self.n // _FREQUENT[self.dtype.type]))
+        often = often[np.argsort(-frequency[often])][: _DENSE_VALUES // max(1, self.n)]
         # Merged columns are hashing.numbered anew, those of the dense matrix first.
         self.n_often = len(often)
         first = np.zeros(len(chosen), dtype=bool)
@@ -229,7 +229,7 @@ def _exact_type(F):
         return np.float64
     # No partial sum of an inner product is above the product of the lengths.
     squares = hashing.squared_lengths(F)
-    return np.float32 if squares.max(initial=0) <= MOST_EXACT else np.float64
+    return np.float32 if squares.max(initial=0) <= _MOST_EXACT else np.float64
 
 
 def _address(X):

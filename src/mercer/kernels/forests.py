@@ -22,7 +22,7 @@ class ForestKernel(Kernel):
     Parameters
     ----------
     estimator : fitted forest, gradient boosting or decision tree of scikit-learn
-        Whatever has `apply`: RandomForestRegressor, ExtraTreesClassifier, RandomTreesEmbedding,
+        Any that has `apply`: RandomForestRegressor, ExtraTreesClassifier, RandomTreesEmbedding,
         GradientBoostingClassifier and so on (HistGradientBoosting has none). It stays as it is:
         a copy of the kernel holds the same forest.
 

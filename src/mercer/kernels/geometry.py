@@ -17,12 +17,12 @@ from .parameters import weighted_columns
 from .points import require_same_storage
 
 # Pairs gathered at once when distances are recomputed by differences.
-GATHERED_VALUES = 1 << 20
+_GATHERED_VALUES = 1 << 20
 # From this number of columns on, those in which all points agree are looked for; in short rows
 # looking would cost as much.
-WIDE = 64
+_WIDE = 64
 # The rounding of one operation in single precision.
-UNIT32 = float(np.finfo(np.float32).eps) / 2
+_UNIT32 = float(np.finfo(np.float32).eps) / 2
 
 
 def inner_products(rows: Any, S_transposed: Any):
@@ -49,7 +49,7 @@ class EuclideanFrame:
             self.right = self.S.T.tocsr()
             return
         agree = None
-        if S.shape[1] >= WIDE:
+        if S.shape[1] >= _WIDE:
             # The borders of images, words that no text of a sample has: a sixth of the work.
             agree = xp.min(S, axis=0) == xp.max(S, axis=0)
             agree = agree if bool(xp.any(agree)) else None
@@ -112,7 +112,7 @@ class EuclideanFrame:
     def _recomputed(self, minus_d2, i, j, rows, S):
         """By differences of the points as they came: centred and scaled ones have been rounded."""
         xp = self.xp
-        step = max(1, GATHERED_VALUES // rows.shape[1])
+        step = max(1, _GATHERED_VALUES // rows.shape[1])
         for a, b in tiles.cuts(i.shape[0], step):
             ia, ja = i[a:b], j[a:b]
             if self.sparse:
@@ -168,7 +168,7 @@ class SingleSums:
     def __init__(self, frame, formula, slope):
         self.frame, self.formula = frame, formula
         self.width = frame.right.shape[1] - 2
-        self.grown = 1 + 2 * (self.width + 4) * UNIT32
+        self.grown = 1 + 2 * (self.width + 4) * _UNIT32
         self.per_length = 4 * (self.width + 4) * slope + 12
         right = frame.right.copy()
         right[:, self.width] *= self.grown
@@ -195,8 +195,8 @@ class SingleSums:
         units = (self.TERMS + 4) * total + 1.75 * (
             16 * total + self.per_length * (lengths * total + at_length)
         )
-        # What underflows is below 1e-37 of the sum.
-        return largest * values, UNIT32 * units + 1e-37 * total
+        # Terms that underflow are below 1e-37 of the sum.
+        return largest * values, _UNIT32 * units + 1e-37 * total
 
     def _block(self, rows, w):
         x, norms = self.frame.centred(rows)

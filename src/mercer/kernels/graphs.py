@@ -18,7 +18,7 @@ from .points import read_each, short
 from .types import Array
 
 # More rounds than the longest path of any sensible graph.
-MOST_ROUNDS = 1000
+_MOST_ROUNDS = 1000
 
 
 @dataclass
@@ -48,7 +48,7 @@ class GraphKernel(FeatureKernel):
 
     def graphs(self, X: Array) -> Graphs:
         """The graphs of a sample in one flat form, checked."""
-        return read_graphs(X, self.node_label, self.edge_label)
+        return _read_graphs(X, self.node_label, self.edge_label)
 
     def check_range(self, *samples: Array | None) -> None:
         """Counts do not overflow; what can be wrong is a graph."""
@@ -110,7 +110,7 @@ class WeisfeilerLehman(GraphKernel):
            [10.,  6., 16.]])
     """
 
-    domains = GraphKernel.domains | {"rounds": whole(0, MOST_ROUNDS)}
+    domains = GraphKernel.domains | {"rounds": whole(0, _MOST_ROUNDS)}
 
     def __init__(
         self, rounds: int = 3, node_label: str | None = None, edge_label: str | None = None
@@ -204,7 +204,7 @@ class ShortestPaths(GraphKernel):
 # --- reading graphs -------------------------------------------------------------------------------
 
 
-def read_graphs(X: Any, node_label: str | None, edge_label: str | None) -> Graphs:
+def _read_graphs(X: Any, node_label: str | None, edge_label: str | None) -> Graphs:
     """All graphs of a sample; whatever is wrong with one of them is said with its position."""
     read = _plain(X) or zip(*read_each(X, lambda graph: _read(graph, node_label, edge_label), ": "))
     labels, edges, edge_keys = read

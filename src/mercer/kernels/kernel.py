@@ -91,7 +91,7 @@ class Kernel(Parametrized, Capabilities, Accuracy):
     def against(self, S: Array) -> Tile:
         """A function ``tile(rows, columns=slice(None)) -> k(rows, S[columns])``.
 
-        Whatever depends on S alone is computed here, once.
+        Values that depend on S alone are computed here, once.
         """
         raise NotImplementedError(f"{type(self).__name__} must define against(S).")
 

@@ -22,9 +22,9 @@ from .monomials import horner
 
 # From this nu on, twelve terms leave an error of 4e-17 (all d, against 40 digits).
 MANY_DERIVATIVES = 20
-TERMS = 12
+_TERMS = 12
 # Up to this nu, SciPy's series for K_nu loses up to three digits as t goes to 2.
-LOSSY_SERIES = 5.0
+_LOSSY_SERIES = 5.0
 
 
 def matern_of_small_nu(nu: float, d: np.ndarray):
@@ -35,7 +35,7 @@ def matern_of_small_nu(nu: float, d: np.ndarray):
     """
     t = math.sqrt(2 * nu) * d
     factor = 2 ** (1 - nu) / math.gamma(nu)
-    lossy = (t > 0.5) & (t <= 2) if nu < LOSSY_SERIES else np.zeros(t.shape, bool)
+    lossy = (t > 0.5) & (t <= 2) if nu < _LOSSY_SERIES else np.zeros(t.shape, bool)
     tiny = t < 1e-9
     bessel = np.empty_like(t)
     regular = ~(lossy | tiny)
@@ -74,7 +74,7 @@ def matern_of_large_nu(nu: float, d2: Any, xp: Any):
 @lru_cache(maxsize=32)
 def _coefficients(nu):
     """U as one polynomial in p."""
-    total = [0.0] * (3 * TERMS + 1)
+    total = [0.0] * (3 * _TERMS + 1)
     for j, u in enumerate(_debye()):
         for i, c in enumerate(u):
             total[i] += float(c) * (-1 / nu) ** j
@@ -85,7 +85,7 @@ def _coefficients(nu):
 def _debye():
     """u_0, u_1, ...: u' p^2 (1 - p^2) / 2 + (1/8) int_0^p (1 - 5 t^2) u dt, exactly."""
     terms = [[Fraction(1)]]
-    for _ in range(TERMS):
+    for _ in range(_TERMS):
         u = terms[-1]
         following = [Fraction(0)] * (len(u) + 3)
         for i, c in enumerate(u):

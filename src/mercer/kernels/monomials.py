@@ -21,7 +21,7 @@ from ..engine import (
 # Python's own bytes for one monomial while they are listed.
 BYTES_A_MONOMIAL = 300
 # Listing more of them takes minutes, before the first row is mapped.
-MOST_MONOMIALS = 5_000_000
+_MOST_MONOMIALS = 5_000_000
 # Dimensions beyond are reported as this: exact ones of nested powers have thousands of digits.
 LARGEST_DIMENSION = 2**63 - 1
 
@@ -96,9 +96,9 @@ def require_room(F: Any, dimension: int, extra: int = 0):
             f"{readable(free)} free: use KernelMap(kernel), whose dimension is at most the number "
             "of rows."
         )
-    if extra and dimension > MOST_MONOMIALS:
+    if extra and dimension > _MOST_MONOMIALS:
         raise MemoryLimitError(
-            f"this feature map has {dimension} monomials, more than {MOST_MONOMIALS}: use "
+            f"this feature map has {dimension} monomials, more than {_MOST_MONOMIALS}: use "
             "KernelMap(kernel), whose dimension is at most the number of rows."
         )
 

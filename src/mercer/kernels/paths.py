@@ -15,7 +15,7 @@ from .types import Array, PerColumn, Tile
 
 # Values in the work space of one block of paths.
 BLOCK_VALUES = 1 << 21
-DEEPEST = 100
+_DEEPEST = 100
 
 
 def read_paths(X: Array) -> list[np.ndarray]:
@@ -77,7 +77,7 @@ class Signature(FeatureKernel):
 
     scale_powers = {"length_scale": 1}
     drawn_as = "paths"
-    domains = {"depth": whole(1, DEEPEST), "time": FLAG, "length_scale": per_column()}
+    domains = {"depth": whole(1, _DEEPEST), "time": FLAG, "length_scale": per_column()}
 
     def __init__(self, depth: int = 3, time: bool = True, length_scale: PerColumn = 1.0) -> None:
         self.depth = depth

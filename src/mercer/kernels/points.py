@@ -15,7 +15,7 @@ import scipy.sparse
 
 from ..engine import as_host, is_array, is_numpy, namespace, on_device_of
 
-FINITE = (
+_FINITE = (
     "Kernels need finite values: put a TableEncoder first (make_pipeline(TableEncoder(), model)), "
     "which fills gaps and marks them; KernelRegressor and KernelClassifier do so by themselves. Or "
     "drop those rows."
@@ -88,7 +88,7 @@ def as_vectors(X: Any, *, name: str = "X", mixed: bool = False):
         finite = bool(xp.isfinite(xp.sum(values))) or bool(xp.all(xp.isfinite(values)))
     if not finite:
         what = "NaN" if bool(xp.any(xp.isnan(values))) else "infinity"
-        raise ValueError(f"Input {name} contains {what}. {FINITE}")
+        raise ValueError(f"Input {name} contains {what}. {_FINITE}")
     return X
 
 
@@ -106,7 +106,7 @@ def _numpy_numbers(X, name):
                 else f"{name} holds strings, and this kernel needs numbers. Encode the columns, or "
                 "build a kernel on strings with FromFunction(f)."
             ) from None
-    refuse_dates(X, name)
+    _refuse_dates(X, name)
     if X.dtype.kind not in "fiubc":
         raise TypeError(f"{name} has dtype {X.dtype}; kernels on vectors need numbers.")
     return X
@@ -132,7 +132,7 @@ def refuse_masked(X: Any, name: str = "X"):
         raise TypeError(f"{name} is a masked array; fill it first: {name}.filled(value).")
 
 
-def refuse_dates(X: Any, name: str = "X"):
+def _refuse_dates(X: Any, name: str = "X"):
     """Dates turn into nanoseconds (or days) since 1970 where numbers are asked for."""
     if is_frame(X):
         kinds = zip(X.columns, X.dtypes, strict=True)
@@ -246,7 +246,7 @@ def some(points: Any, rows: np.ndarray):
 
 def _frame_values(X, name, mixed):
     if not mixed:
-        refuse_dates(X, name)
+        _refuse_dates(X, name)
     values = X.to_numpy()
     if values.dtype.kind != "O":
         return values
@@ -316,7 +316,7 @@ def as_fitted_points(X: Any, S: Any, dtype: Any, *, keep_wider: bool = False):
         X = scipy.sparse.csr_array(X)
     elif is_array(S) and scipy.sparse.issparse(X):
         X = X.toarray()
-    # Of other backends a dtype is not compared with NumPy's.
+    # Dtypes of other backends are not compared with NumPy's.
     wider = (is_numpy(X) or scipy.sparse.issparse(X)) and X.dtype == np.float64
     if X.dtype == dtype or (keep_wider and wider):
         return X

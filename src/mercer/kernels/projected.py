@@ -143,7 +143,7 @@ class Projected(OnImages):
 
 
 # Units of rounding that nobody can state: bounds say nothing then. (Infinity times 0 is NaN.)
-UNKNOWN = 1e100
+_UNKNOWN = 1e100
 
 
 class ProjectedPart(Projected):
@@ -194,7 +194,7 @@ class ProjectedPart(Projected):
     def rounding(self, S: Array) -> float:
         """A coordinate of the image is off by (1 + sqrt(columns)) units of its terms."""
         if not self.is_measurable:
-            return UNKNOWN
+            return _UNKNOWN
         inner, Z, terms = self.seen(S, self.centre(S))
         reach = 2 * _units(S) * as_numpy(namespace(terms).max(terms, axis=0))
         moved, c = inner.moved(reach), inner.rounding(Z)

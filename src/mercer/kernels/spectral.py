@@ -24,14 +24,14 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, ive, kve, poch
 
-# What densities and sums of weights lose to rounding, in units of k(0).
-ROUNDING = 64 * float(np.finfo(float).eps)
+# The rounding error of densities and of sums of weights, in units of k(0).
+_ROUNDING = 64 * float(np.finfo(float).eps)
 # Shares of the tolerance: images, and weights outside of the grid (in all columns together).
 ALIASING, OUTSIDE = 1 / 16, 1 / 4
 # Frequencies along one column that are looked at in search of a grid.
-MOST_IN_A_COLUMN = 1 << 22
+_MOST_IN_A_COLUMN = 1 << 22
 # Shells of images that are added one by one; a bound of the others follows from the last.
-SHELLS = 32
+_SHELLS = 32
 
 
 class TooManyModesError(ValueError):
@@ -107,7 +107,7 @@ class RadialForm(FourierForm):
         ((2s+1)^d - (2s-1)^d) k(first + (s-1) step)."""
         if not (first > 0 and step > 0):
             return math.inf
-        s = np.arange(1, SHELLS + 1)
+        s = np.arange(1, _SHELLS + 1)
         counts, k = (2.0 * s + 1) ** d - (2.0 * s - 1) ** d, self.value(first + (s - 1) * step)
         return float(counts @ k) + self._beyond(counts, k, first, step, d)
 
@@ -136,7 +136,7 @@ class RadialForm(FourierForm):
         weights = _mirrored(self.density(squared, d) / math.prod(unit))
         aliasing = self.images(float((unit - scales * extent).min()), step, d)
         outside = 1 + self.images(step, step, d) - math.fsum(np.sort(weights, axis=None))
-        return Series(weights, aliasing + max(outside, 0.0) + ROUNDING)
+        return Series(weights, aliasing + max(outside, 0.0) + _ROUNDING)
 
     def _needed(self, period, target):
         """The fewest frequencies in one column, where the kernel has the density of one column."""
@@ -214,7 +214,7 @@ class RationalForm(RadialForm):
         a, nearest = self.a, min(first, step)
         if 2 * a <= d:
             return math.inf
-        power = (2 * a) ** a * nearest ** (-2 * a) * SHELLS ** (d - 2 * a) / (2 * a - d)
+        power = (2 * a) ** a * nearest ** (-2 * a) * _SHELLS ** (d - 2 * a) / (2 * a - d)
         return 2 * d * 3 ** (d - 1) * power
 
 
@@ -236,7 +236,7 @@ class PeriodicForm(FourierForm):
         weights = np.zeros(turns * n + 1)
         weights[::turns] = ive(np.arange(n + 1), self.z)
         weights = _mirrored(weights)
-        return Series(weights, max(0.0, 1 - math.fsum(weights)) + ROUNDING)
+        return Series(weights, max(0.0, 1 - math.fsum(weights)) + _ROUNDING)
 
     def _turns(self, periods):
         return round(float(periods[0]) / self.period)
@@ -345,7 +345,7 @@ def _convolved(a, b):
 
     weights = convolve(a.weights, b.weights)
     # Rounding, by the fast Fourier transform, of all that is added up.
-    lost = ROUNDING * size + float(-weights[weights < 0].sum())
+    lost = _ROUNDING * size + float(-weights[weights < 0].sum())
     orthant = weights[tuple(slice(n // 2, None) for n in weights.shape)]
     return Series(_mirrored(np.maximum(orthant, 0.0)), error + lost, size)
 
@@ -356,13 +356,13 @@ def _convolved(a, b):
 def _fewest(weights, total, target):
     """The smallest m whose w_0 + 2 (w_1 + ... + w_m) is the total but for `target` at most."""
     most = 64
-    while most <= MOST_IN_A_COLUMN:
+    while most <= _MOST_IN_A_COLUMN:
         w = weights(most)
         outside = total - w[0] - 2 * np.concatenate([[0.0], np.cumsum(w[1:])])
         if outside[-1] <= target:
             return int(np.argmax(outside <= target))
         most *= 4
-    raise TooManyModesError(f"more than {MOST_IN_A_COLUMN:.1e} frequencies per column")
+    raise TooManyModesError(f"more than {_MOST_IN_A_COLUMN:.1e} frequencies per column")
 
 
 def _multiple(listed, reach):

@@ -18,9 +18,9 @@ from .parameters import POSITIVE, RULES, as_numbers, column_scale, domain, is_on
 from .spectral import FourierForm, GaussianForm, MaternForm, RationalForm
 from .types import Array, Gamma, PerColumn, Tile
 
-UNIT = float(np.finfo(float).eps) / 2
+_UNIT = float(np.finfo(float).eps) / 2
 # The square of a smaller distance vanishes.
-LEAST_DISTANCE = float(np.finfo(float).tiny) ** 0.5
+_LEAST_DISTANCE = float(np.finfo(float).tiny) ** 0.5
 
 
 class Stationary(OfOneNumber, Kernel):
@@ -305,10 +305,10 @@ class Matern(Stationary):
     def moved(self, by: np.ndarray) -> float | None:
         """|dk / dd| is at most 1 from nu = 1/2 on; below, k changes fastest at d = 0."""
         size = float(np.sqrt(np.sum((as_numbers(self.scale()) * by) ** 2)))
-        return size if self.nu >= 0.5 else self._units_from_1(size * UNIT)
+        return size if self.nu >= 0.5 else self._units_from_1(size * _UNIT)
 
     def _units_from_1(self, d):
-        return float(1 - self.formula(np.array([-d * d]), np)[0]) / UNIT
+        return float(1 - self.formula(np.array([-d * d]), np)[0]) / _UNIT
 
     def steepest(self, d2: float) -> float:
         """nu / (2 (nu - 1)) at d = 0; below nu = 3/2 by the derivative of t^nu K_nu(t)."""
@@ -395,7 +395,7 @@ class Matern(Stationary):
     def rounding(self, S: Array) -> float:
         units = super().rounding(S)
         if self.nu < 0.5:
-            units += self._units_from_1(LEAST_DISTANCE)
+            units += self._units_from_1(_LEAST_DISTANCE)
         if self.nu in (0.5, 1.5, 2.5) or self.nu >= MANY_DERIVATIVES:
             return units
         return units + 50.0 + 6.0 * float(self.nu)  # twice the most found against 40 digits

@@ -14,7 +14,7 @@ from .parameters import FLAG, domain, whole
 from .points import read_each
 from .types import Array
 
-CODE_POINTS = 0x110000
+_CODE_POINTS = 0x110000
 # Letters in a substring, and substrings that one window may count for.
 LONGEST, MOST_VARIANTS = 1000, 100_000
 # Windows counted at once: bounds the memory beyond that of the result.
@@ -156,7 +156,7 @@ class Spectrum(FeatureKernel):
 
     def _base(self):
         """How many letters there are."""
-        return CODE_POINTS if self.alphabet is None else len(self.alphabet)
+        return _CODE_POINTS if self.alphabet is None else len(self.alphabet)
 
     def _sizes(self):
         """How many different substrings there are of each length, as Python integers."""
@@ -232,7 +232,7 @@ class Spectrum(FeatureKernel):
         letters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4")
         if self.alphabet is None:
             return letters.astype(np.int64), starts
-        table = np.full(CODE_POINTS, -1, dtype=np.int64)
+        table = np.full(_CODE_POINTS, -1, dtype=np.int64)
         table[[ord(c) for c in _as_text(self.alphabet)]] = np.arange(len(self.alphabet))
         codes = table[letters]
         unknown = np.flatnonzero(codes < 0)

@@ -15,9 +15,9 @@ class Sparse(Protocol):
     def tocsr(self, copy: bool = ...) -> Any: ...
 
 
-# What users pass as points: arrays of any backend, frames, sparse matrices, lists of objects.
+# Points of users: arrays of any backend, frames, sparse matrices, lists of objects.
 Data: TypeAlias = ArrayLike | Sequence[Any] | Sparse
-# What fits also take: a stream of chunks, which is read more than once, or a Dask collection.
+# Fits also accept a stream of chunks, which is read more than once, or a Dask collection.
 Input: TypeAlias = Data | Iterable[Any]
 RandomState: TypeAlias = int | np.random.RandomState | None
 # tile(rows, columns=slice(None)) -> k(rows, S[columns])

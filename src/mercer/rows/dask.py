@@ -28,7 +28,7 @@ from ..kernels import Kernel
 from .dask_compat import empty_frame, graph_nodes, made_up_frame
 
 # Sums that are added in one task.
-FAN_IN = 8
+_FAN_IN = 8
 # Clients whose workers were asked.
 _ASKED: weakref.WeakSet[Any] = weakref.WeakSet()
 # Lengths of collections that Dask does not know, while these live: id -> (collection, lengths).
@@ -183,7 +183,7 @@ class Partitions:
         if self.client is not None:
             return _total_on_cluster(self.client, tasks)
         while len(tasks) > 1:
-            groups = (tasks[i : i + FAN_IN] for i in range(0, len(tasks), FAN_IN))
+            groups = (tasks[i : i + _FAN_IN] for i in range(0, len(tasks), _FAN_IN))
             tasks = [self.delayed(_add_up, group) for group in groups]
         # Not fused again: all would be one task, on one thread.
         return opened(dask.compute(tasks[0], optimize_graph=False)[0])
@@ -370,7 +370,7 @@ def fuse_reads(tasks: list[Any]) -> list[Any]:
     for one in tasks:
         layers |= one.__dask_graph__().layers
     graph = {key: node for layer in layers.values() for key, node in layer.items()}
-    # What is on the cluster already stands in the graph as a future.
+    # Data that are on the cluster already are futures in the graph.
     if not all(isinstance(node, GraphNode) or _is_future(node) for node in graph.values()):
         return tasks
     needs = {
@@ -414,11 +414,11 @@ def _total_on_cluster(client: Any, tasks: list[Any]) -> Any:
         held = client.who_has([future])
         worker = next(iter(next(iter(held.values()), ())), None)
         here[worker].append(future)
-        if len(here[worker]) == FAN_IN:
+        if len(here[worker]) == _FAN_IN:
             arrivals.add(_added(client, here.pop(worker), worker))
     sums = [_added(client, group, worker) for worker, group in here.items()]
     while len(sums) > 1:
-        sums = [_added(client, sums[i : i + FAN_IN]) for i in range(0, len(sums), FAN_IN)]
+        sums = [_added(client, sums[i : i + _FAN_IN]) for i in range(0, len(sums), _FAN_IN)]
     return opened(sums[0].result())
 
 

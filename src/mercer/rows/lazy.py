@@ -22,7 +22,7 @@ from .dask import (
     task,
 )
 from .held import rows_at
-from .streams import filled_chunks, is_stream
+from .streams import filled_chunks, is_stream, refuse_stream
 
 # Models up to this size stay in the graph of a lazy result, which can then be computed anywhere and
 # at any time. Larger ones go to the cluster first, and leave it with its client.
@@ -31,11 +31,13 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def lazily(method: _Method) -> _Method:
-    """A method that answers a Dask collection with a lazy one, and anything else as it is."""
+    """A method that answers a Dask collection with a lazy one, refuses a stream, and answers
+    anything else as it is."""
 
     @wraps(method)
     def wrapped(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         X = pts.collected(X)
+        refuse_stream(X)
         if not is_dask(X):
             return method(self, X, *args, **kwargs)
         return _on_partitions(self, method.__name__, X, args, kwargs)

@@ -40,8 +40,8 @@ from .streams import (
 )
 from .workers import Workers
 
-# What a fit learns about its input.
-INPUT_NAMES = ("n_features_in_", "feature_names_in_", "array_kind_")
+# Attributes that a fit learns about its input.
+_INPUT_NAMES = ("n_features_in_", "feature_names_in_", "array_kind_")
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Training:
 
     def keep_names(self, estimator: Any) -> None:
         """Keep what was learned about the columns; of rows that pass by, once they have."""
-        take_input_names(estimator, self.learner)
+        _take_input_names(estimator, self.learner)
 
 
 def read(
@@ -148,7 +148,7 @@ def read(
         y = held_column(y, X)
         if targets != "as given":
             _require_y(y, name)
-        given |= READERS[targets](y)
+        given |= _READERS[targets](y)
         if held and y is not None:
             check_consistent_length(X, given["T"])
         elif targets == "numbers" and not isinstance(given["T"], Column):
@@ -283,7 +283,7 @@ class PointCheck:
     """A block of rows as checked points of a kernel, or as it is where frames stay frames.
 
     Before the kernel is bound to data only types and columns are checked, not its range. The
-    check's own copy of the estimator learns about the input: `take_input_names` has it from there.
+    check's own copy of the estimator learns about the input: `_take_input_names` has it from there.
     """
 
     estimator: Any
@@ -298,7 +298,7 @@ class PointCheck:
         """With a copy of the estimator without fitted parts: it travels to workers."""
         bare = copy(estimator)
         bare.__dict__ = {k: v for k, v in vars(estimator).items() if not k.endswith("_")}
-        take_input_names(bare, estimator)
+        _take_input_names(bare, estimator)
         return cls(bare, kernel, **options)
 
     @property
@@ -326,9 +326,9 @@ class PointCheck:
         )
 
 
-def take_input_names(estimator: Any, fitted: Any) -> None:
+def _take_input_names(estimator: Any, fitted: Any) -> None:
     """Copy the column names and their number from another estimator."""
-    for name in INPUT_NAMES if fitted is not estimator else ():
+    for name in _INPUT_NAMES if fitted is not estimator else ():
         estimator.__dict__.pop(name, None)
         if hasattr(fitted, name):
             setattr(estimator, name, getattr(fitted, name))
@@ -347,7 +347,7 @@ def _weights(X: Any, weights: Any) -> Any:
     weights = held_column(weights, X, "sample_weight")
     if weights is None or in_pieces(weights) or not in_pieces(X):
         return weights
-    # What makes no sense is refused before the first pass.
+    # Weights that make no sense are refused before the first pass.
     weights = np.asarray(as_host(weights))
     if weights.ndim:
         return pts.row_weights(weights, len(weights))
@@ -380,7 +380,7 @@ def _labels(y: Any) -> dict[str, Any]:
     return {"T": codes, "classes": classes}
 
 
-READERS: dict[str, Callable[[Any], dict[str, Any]]] = {
+_READERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "numbers": _numbers,
     "labels": _labels,
     "as given": lambda y: {"T": y},

@@ -13,10 +13,10 @@ from ..kernels import Kernel
 from .dask import Partitions, bytes_of, is_dask, task
 
 # Shares of a product for every thread of the cluster, so that all end at about the same time.
-SHARES_PER_THREAD = 2
-# Of the memory of the workers: for coordinates, and for what they are given.
-FOR_COORDINATES = 0.4
-FOR_POINTS = 0.5
+_SHARES_PER_THREAD = 2
+# Shares of the workers' memory: for coordinates, and for the points that they are given.
+_FOR_COORDINATES = 0.4
+_FOR_POINTS = 0.5
 
 
 class Workers:
@@ -39,11 +39,11 @@ class Workers:
         threads = sum(worker["nthreads"] for worker in found)
         self.limits = [worker["memory_limit"] for worker in found if worker["memory_limit"]]
         self.exact: Any = None  # until points are given
-        self.count = max(len(self.parts.blocks), SHARES_PER_THREAD * threads)
+        self.count = max(len(self.parts.blocks), _SHARES_PER_THREAD * threads)
 
     def room(self, limit: int) -> int:
         """Bytes for coordinates, on all workers together."""
-        return int(FOR_COORDINATES * sum(self.limits)) if self.limits else limit
+        return int(_FOR_COORDINATES * sum(self.limits)) if self.limits else limit
 
     def give(self, kernel: Kernel, X: Any) -> None:
         """Send the kernel and all its points, in double precision, to every worker: once."""
@@ -52,9 +52,9 @@ class Workers:
         self.exact = MatrixProduct.shares(kernel, X)
         self.given = self._send(self.exact)
 
-    def coordinates(self, factor: Any, roots: Any = None) -> "CoordinatesOnWorkers":
+    def coordinates(self, factor: Any, roots: Any = None) -> "_CoordinatesOnWorkers":
         """Those of all points on the landmarks of a factor, left where they are made."""
-        return CoordinatesOnWorkers(self, factor, roots)
+        return _CoordinatesOnWorkers(self, factor, roots)
 
     def exact_product(self) -> MatrixProduct:
         return self._product(self.exact, self.given, exact=True)
@@ -65,7 +65,7 @@ class Workers:
 
     def _send(self, shares: Any) -> Any:
         needed = bytes_of(shares)
-        if self.limits and needed > FOR_POINTS * min(self.limits):
+        if self.limits and needed > _FOR_POINTS * min(self.limits):
             raise MemoryLimitError(
                 f"every worker compares its rows with all others, {readable(needed)}, and the "
                 f"smallest worker has {readable(min(self.limits))}: use workers with more memory, "
@@ -87,7 +87,7 @@ class Workers:
         return MatrixProduct(times, "workers", exact)
 
 
-class CoordinatesOnWorkers:
+class _CoordinatesOnWorkers:
     """F in blocks of rows, each where it was made: F'F, F'S and F w without F."""
 
     def __init__(self, workers: Workers, factor: Any, roots: Any = None) -> None:

@@ -24,25 +24,25 @@ from ..engine import Array, as_numpy, cholesky, device, gram, namespace, on_devi
 from .regularized import solve_factored
 
 # Added to K_FF, relative to its diagonal: identical rows make it singular.
-JITTER = 1e-12
+_JITTER = 1e-12
 # Changes of F in one round, relative to its size; beyond them, and where F is small,
 # a new factorisation is cheaper.
-MOST_CHANGES = 0.4
+_MOST_CHANGES = 0.4
 FEW = 500
 # Coefficients that have stopped at a bound in one step, before the inverse is that of the others.
 MOST_STOPPED = 100
-MOST_ROUNDS = 150
+_MOST_ROUNDS = 150
 # The objective rises by more than this share of it, or has not risen; so often in turn is the end.
-STALLED = 1e-15
-MOST_STILL = 4
-# Of the interior-point method: steps.
-MOST_STEPS = 80
+_STALLED = 1e-15
+_MOST_STILL = 4
+# Steps of the interior-point method.
+_MOST_STEPS = 80
 # How far a step goes towards the boundary.
-SHARE = 0.995
+_SHARE = 0.995
 # Times the best state so far: steps have stopped to help.
-WORSE = 1e3
+_WORSE = 1e3
 # A coefficient nearer to its bound than this share of C, pressed against it, is at the bound.
-AT_BOUND = 1e-5
+_AT_BOUND = 1e-5
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Free:
         if not len(rows):  # LAPACK complains of nothing
             return cls(rows, np.zeros((0, 0)))
         A = problem.matrix(rows)
-        A.flat[:: len(rows) + 1] *= 1 + JITTER * len(rows)
+        A.flat[:: len(rows) + 1] *= 1 + _JITTER * len(rows)
         if (C := cholesky(A)) is None:
             A.flat[:: len(rows) + 1] *= 1 + 1e-8
             if (C := cholesky(A)) is None:
@@ -69,13 +69,13 @@ class Free:
 
     def with_more(self, problem: Any, more: np.ndarray) -> "Free | None":
         """One block of bordering; None where the matrix becomes singular."""
-        if self.inverse is None or len(more) > MOST_CHANGES * len(self.rows):
+        if self.inverse is None or len(more) > _MOST_CHANGES * len(self.rows):
             return Free.of(problem, np.concatenate([self.rows, more]))
         if not len(more):
             return self
         B, S = problem.matrix(self.rows, more), problem.matrix(more)
         HB = self.inverse @ B
-        jitter = JITTER * len(self.rows) * S.diagonal()
+        jitter = _JITTER * len(self.rows) * S.diagonal()
         S -= B.T @ HB
         S.flat[:: len(more) + 1] += jitter
         try:
@@ -114,21 +114,21 @@ class BoxDual:
         self.values = self.values + self.problem.values(c - self.c)
         self.c = c
 
-    def solve(self, aim: float, patience: int = MOST_ROUNDS) -> None:
+    def solve(self, aim: float, patience: int = _MOST_ROUNDS) -> None:
         """Ascend until the duality gap is at most `aim`, or nothing changes any more; or until it
         has not fallen a hundredfold in so many rounds."""
         lowest, highest, share, still, first = np.inf, -np.inf, 1.0, 0, 0.0
         inside = np.flatnonzero((self.c > self.low) & (self.c < self.high))
         self.free = Free(inside)
-        for count in range(MOST_ROUNDS):
+        for count in range(_MOST_ROUNDS):
             left = self.y - self.values - self.b
             gap = self.gap = float(np.sum(self.C * np.maximum(self.y * left, 0.0) - self.c * left))
             value = float(self.c @ (self.y - self.values / 2))
             first = gap if count == 0 else first
             if gap <= aim or (count == patience and gap > 0.01 * first):
                 return
-            still = 0 if value > highest + STALLED * abs(highest) else still + 1
-            if still >= MOST_STILL:
+            still = 0 if value > highest + _STALLED * abs(highest) else still + 1
+            if still >= _MOST_STILL:
                 return
             if gap >= lowest:  # fewer at a time: many that enter together block each other
                 share = max(share / 2, 1e-3)
@@ -266,7 +266,7 @@ def interior_point(Phi: Any, y: np.ndarray, C: np.ndarray, aim: float) -> tuple[
     floor = 1.0 + float(xp.mean(xp.abs(slope)))
     z, s = z + floor, z - slope + floor
     best: Any = None
-    for steps in range(1, MOST_STEPS + 1):  # noqa: B007  returned
+    for steps in range(1, _MOST_STEPS + 1):  # noqa: B007  returned
         f = Phi @ (Phi.T @ c)
         dual, total = f - y + b - z + s, float(xp.sum(c))
         mean = float(xp.sum(u * z) + xp.sum(v * s)) / (2 * y.shape[0])
@@ -275,7 +275,7 @@ def interior_point(Phi: Any, y: np.ndarray, C: np.ndarray, aim: float) -> tuple[
         if best is None or left < best[0]:
             best = (left, c, u, v, z, s)
         # Near the end rounding undoes what steps gain.
-        if left <= 0.1 * aim or not left < WORSE * best[0]:
+        if left <= 0.1 * aim or not left < _WORSE * best[0]:
             break
         inverse = _inverse(Phi, 1 / (z / u + s / v))
         ones = inverse(xp.ones_like(y))
@@ -288,13 +288,13 @@ def interior_point(Phi: Any, y: np.ndarray, C: np.ndarray, aim: float) -> tuple[
         toward = mean * min(1.0, after / (2 * y.shape[0]) / mean) ** 3
         dc, db, dz, ds = _direction(inverse, ones, now, toward, dc * dz, -dc * ds)
         # One for all: c is in `dual` too.
-        t = SHARE * _room(xp, (u, dc), (v, -dc), (z, dz), (s, ds))
+        t = _SHARE * _room(xp, (u, dc), (v, -dc), (z, dz), (s, ds))
         if not t > 1e-10:
             break
         c, b, z, s = c + t * dc, b + t * db, z + t * dz, s + t * ds
         u, v = u + t * dc, v - t * dc
     _, c, u, v, z, s = best
-    at_low, at_high = (z > s) & (u < AT_BOUND * C), (s > z) & (v < AT_BOUND * C)
+    at_low, at_high = (z > s) & (u < _AT_BOUND * C), (s > z) & (v < _AT_BOUND * C)
     c = xp.where(at_low, low, xp.where(at_high, high, c))
     host = [as_numpy(x) for x in (c, low, high)]
     return balanced(*host), steps
@@ -337,8 +337,8 @@ def low_rank_factor(Phi: Array, T: Array) -> Any:
 
 
 def _room(xp: ModuleType, *pairs: tuple[Any, Any]) -> float:
-    """The longest step, 1 / SHARE at most, that keeps every value positive."""
-    longest = 1.0 / SHARE
+    """The longest step, 1 / _SHARE at most, that keeps every value positive."""
+    longest = 1.0 / _SHARE
     for value, change in pairs:
         shrinks = change < 0
         ratio = xp.where(shrinks, -value / xp.where(shrinks, change, -xp.ones_like(change)), value)

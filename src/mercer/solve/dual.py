@@ -49,7 +49,7 @@ FEW, WITNESSES = 64, 2000
 # once while they are looked for.
 NEIGHBOURS, HELD_VALUES = 400, 1 << 24
 
-DualKind = TypeVar("DualKind", bound="DualSolution")
+_DualKind = TypeVar("_DualKind", bound="DualSolution")
 
 
 class DualSolver(Solver):
@@ -117,13 +117,13 @@ class Dual:
 
     def solution(
         self,
-        kind: type[DualKind],
+        kind: type[_DualKind],
         problem: RidgeProblem,
         S: Any,
         alphas: np.ndarray,
         name: str,
         **known: Any,
-    ) -> DualKind:
+    ) -> _DualKind:
         """A solution of this kind; S are the rows that have a weight."""
         weights = problem.with_weight.weights
         prediction = known.pop("prediction", None)

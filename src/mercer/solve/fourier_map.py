@@ -35,14 +35,14 @@ from .ridge_path import best_alpha
 from .solver import LeftOut, RidgeSolution, Steps
 
 # Right-hand sides that are solved together.
-TOGETHER = 16
+_TOGETHER = 16
 # Coordinates whose pairs are written out, for the preconditioner; and up to which all of them are.
 WRITTEN_OUT, DIRECT = 2000, 3000
 # Random vectors that estimate a trace, and points whose uncertainty is worth a solve each: as many,
 # and fewer where the coordinates of all solves together are more than the last number.
 PROBES, MOST_SOLVES, LEAST_SOLVES, SOLVED_COORDINATES = 16, 1024, 64, 10**7
 # The estimate varies by more than what this leaves open.
-PROBE_TOL = 1e-2
+_PROBE_TOL = 1e-2
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class FourierEquations:
         when this is at most tol times |w|.
         """
         alphas = np.asarray(alphas, dtype=float)
-        parts = [slice(a, a + TOGETHER) for a in range(0, B.shape[1], TOGETHER)]
+        parts = [slice(a, a + _TOGETHER) for a in range(0, B.shape[1], _TOGETHER)]
         found = [self._together(B[:, part], alphas[part], tol) for part in parts]
         return Solved(
             np.concatenate([p.coef for p in found], axis=1),
@@ -223,7 +223,7 @@ class FourierEquations:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(rank, PROBES))
         for alpha in alphas:
             w = self.solve(B, np.full(B.shape[1], alpha)).coef
-            z = self.solve(signs, np.full(PROBES, alpha), PROBE_TOL).coef
+            z = self.solve(signs, np.full(PROBES, alpha), _PROBE_TOL).coef
             trace = rank - alpha * float(np.sum(z * signs)) / PROBES
             found.append((2 * np.sum(w * B) - np.sum(w * (self @ w)), trace))
         explained, leverage = np.array(found).T

@@ -30,22 +30,22 @@ from .ridge_path import choose_on_rows
 from .solver import CannotSolve, Cost, Steps
 
 # Rows at which the residual is computed with the kernel itself.
-CHECKED = 64
+_CHECKED = 64
 # The first solution is found to this accuracy, which rounding leaves room for; then the residual is
 # corrected, each time by the second factor. And how often the map is refined.
 FIRST, REDUCTION, CORRECTIONS, REFINEMENTS = 1e-7, 1e-4, 4, 2
 # The residual in Fourier coordinates is to be this share of what is aimed at.
-SHARE = 0.1
+_SHARE = 0.1
 # The accuracy of variances.
-VARIANCE_TOL = 1e-8
-EPS = float(np.finfo(float).eps)
+_VARIANCE_TOL = 1e-8
+_EPS = float(np.finfo(float).eps)
 # Rows from which on transforms can be cheaper.
 LEAST_ROWS = 4000
 # Frequencies, in all columns, up to which eight digits are aimed at; planned with some to spare:
 # outside of the rows, errors are larger.
 MOST_FOR_DIGITS, SPARE = 2e6, 0.1
 # Products after which "auto" gives up: the plan was made for fewer.
-MOST_PRODUCTS = 200
+_MOST_PRODUCTS = 200
 
 
 class FourierSolver(DualSolver):
@@ -62,11 +62,7 @@ class FourierSolver(DualSolver):
         if not (asked or (many and problem.in_double and training.points.ndim == 2)):
             return "it pays for many rows of few columns, in double precision, with finufft"
         if kernel.fourier_form() is None:
-            return (
-                f"{kernel!r} has no Fourier series: form='fourier' takes RBF, Matern, "
-                "RationalQuadratic, Laplacian, Periodic and Constant, their sums, scales, products "
-                "and powers, and OnColumns of them. Use form='auto'"
-            )
+            return f"{FourierPlan.no_series(kernel)}. Use form='auto'"
         if not asked and chooses_by_all_errors(problem):
             return "it would choose alpha on a sample, and the errors of all rows fit the memory"
         if self._plan(problem) is None:
@@ -141,16 +137,16 @@ class FourierSolver(DualSolver):
         points: Array,
         T: np.ndarray,
         alphas: np.ndarray,
-    ) -> "DualSystem":
+    ) -> "_DualSystem":
         """With the tolerance of the plan, and a smaller one where rows show that it is needed."""
         kernel, weights = problem.kernel, problem.with_weight.weights
         limit = problem.training.resources.limit()
-        max_iter = min(problem.max_iter, MOST_PRODUCTS) if self.quick else problem.max_iter
+        max_iter = min(problem.max_iter, _MOST_PRODUCTS) if self.quick else problem.max_iter
         aim, wanted, patience = plan.aim, plan.aim, max(4 * plan.seconds, 1.0)
         for refinements in range(1 + REFINEMENTS):
             with using(memory_limit=plan.bytes * 2):
                 space = plan.space()
-            found = DualSystem(space, points, weights, problem.tol, max_iter)
+            found = _DualSystem(space, points, weights, problem.tol, max_iter)
             found.solve_checked(kernel, T, alphas, aim)
             worst = float(found.residuals.max())
             if worst <= aim or refinements == REFINEMENTS:
@@ -163,7 +159,7 @@ class FourierSolver(DualSolver):
         return found
 
 
-class DualSystem:
+class _DualSystem:
     """(Phi Phi' + alpha W^-1) a = t, by transforms over the rows and equations in coordinates.
 
     equations : those in coordinates
@@ -200,7 +196,7 @@ class DualSystem:
                 np.where(better, mine, kept)
                 for mine, kept in ((new, a), (new_images, images), (left, s))
             )
-            if not found.converged or np.all(~better | (now <= SHARE * tol * scales)):
+            if not found.converged or np.all(~better | (now <= _SHARE * tol * scales)):
                 break
         return a, images, s, steps
 
@@ -212,10 +208,10 @@ class DualSystem:
         root = np.sqrt(self.weights)[:, None]
         left = np.linalg.norm(root * s, axis=0)
         left += np.sqrt(self.weights.sum()) * self.space.total_error * np.abs(self.coef).sum(axis=0)
-        left += EPS * np.linalg.norm(root * T, axis=0)
+        left += _EPS * np.linalg.norm(root * T, axis=0)
         self.bounds = left / (2 * np.sqrt(alphas))
         self.norms = np.sqrt(np.sum(images**2, axis=0))
-        some, W = evenly(points.shape[0], CHECKED), on_device_of(self.coef, points, dtype=float)
+        some, W = evenly(points.shape[0], _CHECKED), on_device_of(self.coef, points, dtype=float)
         K_a = as_numpy(tiles.multiply(kernel, pts.take(points, some), kernel.landmarks(points), W))
         worst = np.abs(T[some] - K_a - alphas * self.coef[some] / self.weights[some, None])
         self.residuals = worst.max(axis=0) / np.where(scales > 0, scales, 1.0)
@@ -295,13 +291,13 @@ class FourierSolution(DualSolution):
             )
         ]
 
-    def _system(self) -> DualSystem:
+    def _system(self) -> _DualSystem:
         given = (self.prediction.space, self.prediction.S, self.weights, self.tol, self.max_iter)
-        system: DualSystem = self.cached("system", lambda: DualSystem(*given))
+        system: _DualSystem = self.cached("system", lambda: _DualSystem(*given))
         return system
 
     def _inside(self, Z: Array, alpha: float) -> Any:
         return as_numpy(self.kernel.diagonal(Z)) - self._system().equations.variance(Z, alpha)
 
     def _coefficients(self, T: Array, alphas: np.ndarray) -> Any:
-        return on_device_of(self._system().solve(as_numpy(T), alphas, VARIANCE_TOL)[0], T)
+        return on_device_of(self._system().solve(as_numpy(T), alphas, _VARIANCE_TOL)[0], T)

@@ -44,17 +44,17 @@ from .system import VECTORS, System, function_norms, scattered, vectors_of
 
 # Points on which a user's function is tested for symmetry.
 SAMPLE = 64
-TINY = float(np.finfo(np.float64).tiny)
+_TINY = float(np.finfo(np.float64).tiny)
 # How far, and how long, quick products are trusted before the next exact residual.
-QUICK_REDUCTION = 1e-4
-QUICK_PRODUCTS = 100
-EXACT_REDUCTION = 1e-10
+_QUICK_REDUCTION = 1e-4
+_QUICK_PRODUCTS = 100
+_EXACT_REDUCTION = 1e-10
 # The estimate, from recursive residuals, must be this much below what is asked for.
-MARGIN = 0.7
+_MARGIN = 0.7
 # A refinement that leaves more of the bound than this has reached the precision.
-STALLED = 0.5
+_STALLED = 0.5
 # Products without progress after which the recursion has reached the precision.
-PATIENCE = 50
+_PATIENCE = 50
 
 
 @dataclass
@@ -207,13 +207,13 @@ def solve_iteratively(
     # Products need the pairs that landmarks were chosen from. A memory does not travel to workers.
     with using(resources), remembering(kernel) if workers is None else nullcontext():
         system = System(kernel, X, points, T, alphas, weights, choice, workers)
-        run = Refinement(system, tol, max_iter, keep_partial, callback, sizes)
+        run = _Refinement(system, tol, max_iter, keep_partial, callback, sizes)
         b = run.solve()
     coef = b if system.roots is None else b * system.roots[:, None]
     solution = Certified(
         coef=scattered(coef * on_device_of(sizes, coef)[None, :], rows, n),
         # Coefficients below the range of numbers are rounded to multiples of its smallest.
-        error_norms=np.where(run.bounds > 0, np.maximum(run.bounds * sizes, TINY), 0.0),
+        error_norms=np.where(run.bounds > 0, np.maximum(run.bounds * sizes, _TINY), 0.0),
         norms=run.norms * sizes,
         n_iter=run.products,
         converged=run.reason is None,
@@ -227,7 +227,7 @@ def solve_iteratively(
     return solution
 
 
-def _not_converged(solution: Certified, run: "Refinement", reason: str, tol: float) -> str:
+def _not_converged(solution: Certified, run: "_Refinement", reason: str, tol: float) -> str:
     wanted = tol * solution.norms
     ratio = np.full(len(wanted), np.inf)  # of a function that is still zero
     with np.errstate(over="ignore"):  # of one that is nearly zero
@@ -258,7 +258,7 @@ def _not_converged(solution: Certified, run: "Refinement", reason: str, tol: flo
 # --- refinement -----------------------------------------------------------------------------------
 
 
-class Refinement:
+class _Refinement:
     """Refinement around conjugate gradients: the state that an interruption leaves behind."""
 
     def __init__(
@@ -306,7 +306,7 @@ class Refinement:
             open_targets = ~self._reached(self.bounds)
             if not np.any(open_targets):
                 return
-            if stopped is None and np.all((self.bounds > STALLED * before)[open_targets]):
+            if stopped is None and np.all((self.bounds > _STALLED * before)[open_targets]):
                 stopped = "precision" if product is self.system.exact else None
                 product = self.system.exact
             if stopped is not None:
@@ -316,9 +316,9 @@ class Refinement:
     def _iterate(self, product: MatrixProduct) -> str | None:
         """Conjugate gradients on A d = residual. None, or why it must be the last time."""
         system = self.system
-        reduction, most = EXACT_REDUCTION, self.max_iter
+        reduction, most = _EXACT_REDUCTION, self.max_iter
         if not product.exact:
-            reduction, most = max(QUICK_REDUCTION, 0.1 * system.disturbance), QUICK_PRODUCTS
+            reduction, most = max(_QUICK_REDUCTION, 0.1 * system.disturbance), _QUICK_PRODUCTS
 
         def precondition(r: Any) -> Any:
             z, self.estimate = system.precondition(r)
@@ -344,13 +344,13 @@ class Refinement:
             step = self._record(estimate, certified=False)
             stopped = self.callback is not None and bool(self.callback(step))
             norms = function_norms(self.b + cg.x, system.T, cg.r, system.alphas)
-            cg.frozen |= (estimate <= reduction * start) | self._reached(estimate / MARGIN, norms)
+            cg.frozen |= (estimate <= reduction * start) | self._reached(estimate / _MARGIN, norms)
             if stopped:
                 return "callback"
             # Rounding ends progress long before the recursion says so.
             since = 0 if np.any(estimate < 0.99 * best) else since + 1
             best = np.minimum(best, estimate)
-            if since >= PATIENCE or self.products - first >= most:
+            if since >= _PATIENCE or self.products - first >= most:
                 return None
         return None
 
@@ -392,7 +392,7 @@ class Refinement:
         """Refuse what is not a kernel (in a quick product it may be rounding)."""
         if not np.all(np.isfinite(pAp)):
             raise ValueError("the kernel matrix contains NaN or infinity on this data.")
-        # What is valid by construction is below zero by rounding alone, where alpha is beneath it.
+        # A valid kernel gets below zero by rounding alone, if alpha is smaller than rounding.
         if not self.system.is_proven and np.any(pAp < -self.system.rounding_of_form(p)):
             raise NotPSDError(
                 "conjugate gradients found a direction p with p'(K + alpha I)p < 0: this "

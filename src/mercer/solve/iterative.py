@@ -54,7 +54,7 @@ class Iterative(DualSolver):
         replaces = self._replaces_a_factor(problem)
         if replaces and not problem.in_double:
             return "rows are on a device, or not in double precision: a factorisation is faster"
-        # What the iterations hold, and as many vectors again for their preconditioner.
+        # The arrays of the iterations, and as many vectors again for their preconditioner.
         room = self._held(problem) + coordinates_bytes(problem.n, VECTORS * problem.n_columns + 4)
         large = TooLarge.beyond("vectors, landmarks and copies of rows", room, problem.limit)
         if large is not None:

@@ -60,22 +60,22 @@ from .system import LEAST_RANK, chosen_rank, vectors_of
 
 # Solvers of a step: exact ones, to what a step needs. Steps of several classes are iterations.
 COMPETING = (Direct(), Primal(), Iterative(), FourierSolver(quick=True))
-ITERATING = ("iterative", "fourier")
+_ITERATING = ("iterative", "fourier")
 MOST_NEWTON = 60
 # Steps that are usual, for a plan.
-USUAL = 8
+_USUAL = 8
 # The certified error of a step, relative to it; iterations for several classes at most.
 FORCING, MOST_INNER = 0.1, 60
-# Of the memory, the share of factors of a preconditioner, one for each class.
-FACTORS = 0.25
+# The share of the memory for the factors of a preconditioner, one for each class.
+_FACTORS = 0.25
 # The smallest probability that a step counts with: its weight must not vanish.
-LEAST_PROBABILITY = 1e-12
+_LEAST_PROBABILITY = 1e-12
 # Between the eigenvalues of a row's weights, relative to those on its diagonal.
-SEVERAL = 1.5
+_SEVERAL = 1.5
 # A step that gains less of the objective, and no certainty, is rounding.
-STALLED = 1e-9
+_STALLED = 1e-9
 # Landmarks of the preconditioner on a GPU, whose products are cheap.
-DEVICE_RANK = 4000
+_DEVICE_RANK = 4000
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class LogisticProblem:
 
     def weights(self, P: np.ndarray) -> np.ndarray:
         """C p (1 - p), which must not vanish."""
-        P = np.clip(P, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+        P = np.clip(P, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
         weights: np.ndarray = self.C[:, None] * P * (1 - P)
         return weights
 
@@ -111,13 +111,13 @@ class LogisticProblem:
         # Weights are C / 4 at most.
         step = _ridge(self.training, np.zeros((len(self.codes), 1)), 4 / float(self.C.mean()))
         known: Solver = Direct() if self.binary else Iterative()
-        # Who reads a kernel of unknown validity tests it: no need to do so with every step.
+        # A kernel of unknown validity was tested when it was read, not again with every step.
         if not self.training.kernel.is_proven and known.refusal(step) is None:
             made = [(known, Way.of(known, step, asked=True))]
         else:
-            competing = [s for s in COMPETING if self.binary or s.name in ITERATING]
+            competing = [s for s in COMPETING if self.binary or s.name in _ITERATING]
             made = offered(step, competing)
-        count = USUAL * self.targets.shape[1]
+        count = _USUAL * self.targets.shape[1]
         return [(solver, way.times(count)) for solver, way in made]
 
     def workspace(self) -> "Workspace":
@@ -159,7 +159,7 @@ class LogisticProblem:
             if better:
                 done = certificate.gap <= self.rounding.aim(tol, certificate.norm)
                 found = LogisticSolution(A, dual, b, F, certificate, step, done)
-            if found.converged or (not better and gained <= STALLED * abs(objective)):
+            if found.converged or (not better and gained <= _STALLED * abs(objective)):
                 break
         best: LogisticSolution = found
         return best
@@ -224,7 +224,7 @@ class LogisticProblem:
         if self.binary:
             D = space.inverse(W)(R)
             return D, space.times(D)
-        return self._coupled(space, R, P, space.inverse(SEVERAL * W))
+        return self._coupled(space, R, P, space.inverse(_SEVERAL * W))
 
     def _coupled(
         self, space: "Workspace", R: np.ndarray, P: np.ndarray, inverse: Callable[[Any], Any]
@@ -323,7 +323,7 @@ class Workspace:
         self.X, self.known = kernel.layout.in_double(X), Preconditioning()
         room = self.limit
         if self.solver.name == "iterative" and self.training.workers is None:
-            most = int((FACTORS * max(1, self.limit) / matrix_bytes(1, q)) ** 0.5)
+            most = int((_FACTORS * max(1, self.limit) / matrix_bytes(1, q)) ** 0.5)
             self.known = Preconditioning(landmarks=self._landmarks(max(1, most), q > 1))
             n, r = self.known.landmarks.F.shape
             room -= coordinates_bytes(n, r, copies=3)
@@ -333,7 +333,7 @@ class Workspace:
         """About half as many as for one problem alone, since every step has its weights, and fewer
         where it has several."""
         kernel, X = self.training.kernel, self.X
-        n, wanted = X.shape[0], None if is_cpu(X) else DEVICE_RANK
+        n, wanted = X.shape[0], None if is_cpu(X) else _DEVICE_RANK
         rank = chosen_rank(n, max(1, self.limit), X, wanted)
         rank = rank if wanted else max(min(LEAST_RANK, rank), rank // (4 if several else 2))
         resources = self.training.resources
@@ -389,7 +389,7 @@ class Workspace:
         """Log odds of each row of two classes without it, to second order: Newton's last step is a
         ridge problem, whose leave-one-out errors are known."""
         E = found.values + found.b
-        P = np.clip(expit(E), LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+        P = np.clip(expit(E), _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
         W = problem.weights(P)
         T = E + problem.C[:, None] * (problem.targets - P) / W
         last = _ridge(self.training, T, 1.0, W[:, 0], self.known)

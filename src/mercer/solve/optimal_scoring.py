@@ -40,10 +40,10 @@ SHRINKAGES = np.logspace(-6, 2, 17)
 TEMPERATURES = np.concatenate([[0.0], np.logspace(-3, 0.5, 15)])
 # Numbers that the likelihood chooses: by chance alone, twice its gain is about as large. Shrinkages
 # are so alike that theirs counts half.
-CHOSEN = 1.5
+_CHOSEN = 1.5
 # Rows that choose the shrinkage where coordinates of all are not at hand.
 ROWS_FOR_SHRINKAGE = 2000
-EPS = float(np.finfo(float).eps)
+_EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Fisher:
         R = off @ (as_numpy(left) / np.outer(root, root)) @ off
         values, V = np.linalg.eigh((R + R.T) / 2)
         other = np.argsort(np.abs(q @ V))[: len(counts) - 1]
-        values = np.maximum(values[other], max(EPS * float(values.max()), 1e-200))
+        values = np.maximum(values[other], max(_EPS * float(values.max()), 1e-200))
         inverse = np.outer(q, q) + (V[:, other] / values) @ V[:, other].T
         between = (inverse - np.eye(len(counts))) / np.outer(root, root)
         return cls(counts, between, inverse / np.outer(root, root))
@@ -135,7 +135,7 @@ class Fisher:
         spread = (apart.T @ self.between @ apart) * np.outer(weights, weights)
         values, vectors = np.linalg.eigh(spread)
         values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-        length = np.sqrt(np.where(values > EPS * values.sum(), values, np.inf))[:size]
+        length = np.sqrt(np.where(values > _EPS * values.sum(), values, np.inf))[:size]
         mix = apart @ (weights[:, None] * vectors[:, :size] / length) * self.freedom**0.5
         mix = mix * signs(apart.T @ self.between @ mix)[None, :]
         total = values.sum()
@@ -187,7 +187,7 @@ class Shrinkage:
                 rows = problem.training.rows_of(fit.map.kernel)
                 column = T if problem.labels else Column(codes, "y")
                 likelihoods = rows.fold(OnPanels(fit.map, left_out), [column])
-            share, temperature = most_likely(likelihoods)
+            share, temperature = _most_likely(likelihoods)
         xp, scatter = namespace(spread.scatter), spread.scatter
         own = xp.linalg.diagonal(scatter)
         unit = within_trace(own, spread.cross, counts) / (counts.sum() - len(counts))
@@ -214,7 +214,7 @@ class Shrinkage:
         xp = namespace(U)
         trace = float(xp.sum(kernel.diagonal(X)))
         within = trace - float(xp.sum(U * product(U)))
-        alpha = max(share * within / (len(Y) - len(counts)), EPS * trace)
+        alpha = max(share * within / (len(Y) - len(counts)), _EPS * trace)
         return _chosen(alpha, judged, share, temperature)
 
     def _on_sample(self, problem: RidgeProblem, codes: np.ndarray) -> tuple[float, float, int]:
@@ -229,14 +229,14 @@ class Shrinkage:
         counts = np.bincount(codes).astype(float)
         given = self.priors(None, counts) if len(found) == len(counts) else None
         likelihoods = LeftOutClasses.from_sums(spread, None, given)(Phi, own)
-        return *most_likely(likelihoods), len(some)
+        return *_most_likely(likelihoods), len(some)
 
 
 def _chosen(alpha: float, rows: int, share: float, temperature: float) -> Choice:
     return Choice(alpha, np.array([alpha]), np.zeros(1), rows, None, share, temperature)
 
 
-def most_likely(sums: np.ndarray) -> tuple[float, float]:
+def _most_likely(sums: np.ndarray) -> tuple[float, float]:
     """(shrinkage, temperature) of the largest sum; of equally good ones the largest shrinkage.
 
     The best of many is better by chance, too. So the temperature is multiplied by the share of the
@@ -244,7 +244,7 @@ def most_likely(sums: np.ndarray) -> tuple[float, float]:
     nearly zero, and probabilities are the shares of the classes.
     """
     best, shares_alone = sums.max(), sums[0, 0]
-    earned = 1 - CHOSEN / max(2 * (best - shares_alone), CHOSEN)
+    earned = 1 - _CHOSEN / max(2 * (best - shares_alone), _CHOSEN)
     if earned <= 0:
         return float(SHRINKAGES[-1]), float(TEMPERATURES[1])
     close = sums >= best - 1e-9 * max(1.0, abs(best))

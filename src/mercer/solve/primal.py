@@ -46,9 +46,9 @@ MOST, LEAST = 4000, 500
 PANEL_VALUES = 1 << 23
 # Added to k(S, S), relative to its mean diagonal: enough for smooth kernels, whose matrices are
 # singular to rounding, and far below any penalty that leave-one-out can tell from zero.
-FIRST_JITTER = 1e-12
+_FIRST_JITTER = 1e-12
 
-PrimalKind = TypeVar("PrimalKind", bound="PrimalSolution")
+_PrimalKind = TypeVar("_PrimalKind", bound="PrimalSolution")
 
 
 class Primal(Solver):
@@ -84,7 +84,7 @@ class Primal(Solver):
             r = min(n, problem.map.max_rank)
         else:
             r = problem.rank if problem.is_judged else problem.dimension
-        # Of low rank, pivots are found one after another; of a map of its own there are none.
+        # Low rank finds pivots one after another; a map of its own has none.
         factor = n**3 / 3 if r == n else 4 * n * r**2
         values = n**2 / 2 if MapBytes.stored(n) <= problem.limit else 2 * n * r
         starts = 0.5
@@ -108,7 +108,7 @@ class Primal(Solver):
         if problem.labels:  # classes are known after the pass that adds up their coordinates
             statistic = Statistic(ByClass.of, problem.columns[:1], movable=True)
         fit = fit_map(problem.training, options, statistic)
-        return solve_on_map(problem, fit, self.name, PrimalSolution)
+        return _solve_on_map(problem, fit, self.name, PrimalSolution)
 
 
 def chooses_by_all_errors(problem: RidgeProblem) -> bool:
@@ -118,9 +118,9 @@ def chooses_by_all_errors(problem: RidgeProblem) -> bool:
     return any(s.refusal(problem, asked=False) is None for s in (Direct(), Primal()))
 
 
-def solve_on_map(
-    problem: RidgeProblem, fit: MapFit, name: str, kind: type[PrimalKind]
-) -> PrimalKind:
+def _solve_on_map(
+    problem: RidgeProblem, fit: MapFit, name: str, kind: type[_PrimalKind]
+) -> _PrimalKind:
     """A solution of this kind, from the sums of a fitted map."""
     sums = fit.sums.spread if problem.labels else fit.sums
     if not sums.n > 0:
@@ -401,7 +401,7 @@ class LandmarkSolver(Solver):
         statistic = Statistic(Spread.of, problem.columns)
         sums = fold(training.rows, feature_map, statistic)
         fit = MapFit(feature_map, problem.n, 0.0, sums=sums)
-        found = solve_on_map(problem, fit, self.name, LandmarkSolution)
+        found = _solve_on_map(problem, fit, self.name, LandmarkSolution)
         solution = replace(found, error_norms=None)
         solution.cached("problem", lambda: problem)
         return solution
@@ -423,7 +423,7 @@ def landmarks_within(n: int, limit: int) -> int:
 
 def jittered_factor(K: Any, shift: float = 0.0) -> Any:
     """C with C C' = K + shift I, shifted by as little as makes it positive definite to rounding."""
-    jitter = FIRST_JITTER * (float(namespace(K).linalg.trace(K)) / K.shape[0] + shift)
+    jitter = _FIRST_JITTER * (float(namespace(K).linalg.trace(K)) / K.shape[0] + shift)
     while (C := factor_shifted(K, shift + jitter)) is None:
         jitter *= 100
     return C

@@ -17,7 +17,7 @@ from ..space import MapOptions, factorize
 # Rows from which a problem judges its rank and its spectrum.
 SAMPLE = 400
 # Rows whose factorisation takes a few hundredths of a second.
-FEW_ROWS = 1000
+_FEW_ROWS = 1000
 
 
 class Caching:
@@ -84,7 +84,7 @@ class Choice(TravelsAsNumPy):
     n_rows: int
     # Squared errors of some rows at the penalty that was chosen, or None
     losses: np.ndarray | None = None
-    # Of a discriminant: the penalty relative to the variance within classes,
+    # For a discriminant: the penalty relative to the variance within classes,
     # and the factor on distances that calibrates probabilities
     share: float | None = None
     temperature: float = 1.0
@@ -172,7 +172,7 @@ class RidgeProblem(Caching):
     @classmethod
     def on_coordinates(cls, F: Any, T: Any, alpha: Any, weights: Any = None) -> "RidgeProblem":
         """Ridge with an intercept on coordinates that are at hand: the kernel is linear in them."""
-        # Whoever made them has found room for them.
+        # The caller has found room for the coordinates.
         training = Training(Linear(), HeldRows(F), replace(current(), memory_limit=None))
         options = MapOptions(basis="closed")
         return cls(training, T, alpha, weights, intercept=True, map=options)
@@ -242,7 +242,7 @@ class RidgeProblem(Caching):
     @cached_property
     def is_small(self) -> bool:
         """Whether a factorisation is over sooner than a sample is judged."""
-        return self.n <= FEW_ROWS and matrix_bytes(self.n, 2) <= self.limit
+        return self.n <= _FEW_ROWS and matrix_bytes(self.n, 2) <= self.limit
 
     @property
     def is_judged(self) -> bool:

@@ -34,16 +34,16 @@ from .solver import LeftOut
 
 # Values of errors held at once, for one penalty and one target each.
 HELD_VALUES = 1 << 24
-# Where the search for alpha begins: decades, relative to the mean of k(x, x).
-DECADES = np.arange(-6.0, 2.0)
-# Of penalties whose errors differ by less than this factor the largest is taken: where the error
-# does not depend on the penalty, rounding must not choose.
-EQUALLY_GOOD = 1 + 1e-6
+# The search for alpha begins at these decades, relative to the mean of k(x, x).
+_DECADES = np.arange(-6.0, 2.0)
+# The largest penalty wins among those whose errors differ by less than this factor: rounding must
+# not choose if the error does not depend on the penalty.
+_EQUALLY_GOOD = 1 + 1e-6
 # Rows whose kernel matrix is decomposed, or factored again and again, to choose alpha where all
 # are too many; and rows whose errors decide a search.
 ROWS_FOR_ALPHA, ROWS_FOR_SEARCH, JUDGED_ROWS = 3000, 4000, 1000
 # Square arrays that a decomposition holds at once, its workspace included.
-MATRICES = 5
+_MATRICES = 5
 
 
 def best_alpha(alphas: Any, errors: np.ndarray) -> int:
@@ -172,9 +172,9 @@ class RidgePath:
             if len(new):
                 tried.update(zip(new.tolist(), self.errors(10.0**new).tolist()))
             least_error = min(tried.values())
-            return max(g for g, error in tried.items() if error <= EQUALLY_GOOD * least_error)
+            return max(g for g, error in tried.items() if error <= _EQUALLY_GOOD * least_error)
 
-        best = at(DECADES + unit)
+        best = at(_DECADES + unit)
         while best == max(tried) and best < unit + 8:
             best = at([best + 1, best + 2])
         while best == min(tried) and best > least:
@@ -275,7 +275,7 @@ def choose(path: RidgePath, rule: LeaveOneOut) -> Choice:
 def choose_on_rows(problem: RidgeProblem) -> Choice:
     """On as many rows as their kernel matrix is quickly decomposed, spread over all."""
     kept, rows = problem.kept, ROWS_FOR_SEARCH if _is_searched(problem.alpha) else ROWS_FOR_ALPHA
-    rows = min(rows, max(SAMPLE, math.isqrt(current().limit() // MATRICES // 8)))
+    rows = min(rows, max(SAMPLE, math.isqrt(current().limit() // _MATRICES // 8)))
     small = problem.some(kept[evenly(len(kept), rows)])
     K = small.matrix
     weights = None if small.weights is None else on_device_of(small.weights, K)

@@ -15,7 +15,7 @@ from .problem import Caching, RidgeProblem
 # algebra (half a million of them in a product of 100 x 50 x 100), for each of the n^3 of an
 # eigendecomposition, for passes over one number of a stored matrix, and to choose landmarks and
 # start products at all. Only their ratios matter: the order of the solvers follows from them.
-SECONDS = {"values": 5e-9, "operations": 5e-11, "eigen": 2.5e-10, "passes": 1e-9, "starts": 0.03}
+_SECONDS = {"values": 5e-9, "operations": 5e-11, "eigen": 2.5e-10, "passes": 1e-9, "starts": 0.03}
 
 
 class CannotSolve(ValueError):
@@ -42,8 +42,8 @@ class Cost:
 
     @classmethod
     def of(cls, needed: float, **counts: float) -> "Cost":
-        """From bytes, and how often there is what SECONDS has prices of."""
-        return cls(sum(SECONDS[what] * count for what, count in counts.items()), int(needed))
+        """From bytes, and how often there is what _SECONDS has prices of."""
+        return cls(sum(_SECONDS[what] * count for what, count in counts.items()), int(needed))
 
 
 class Solver(ABC):

@@ -40,35 +40,36 @@ FIRST, STEP = 250, 2
 # Rows of a stored kernel matrix that are solved at once, and that are copied at once.
 STORED, BLOCK = 1000, 1000
 # Rows of a next sample join in where their margin is below this, ...
-NEAR = 1.1
+_NEAR = 1.1
 # ... these many at least, and at most so many times as there are support vectors now, relative to
 # the sizes of the samples.
 LEAST_NEAR, MOST_NEAR = 1000, 2.5
-LEAST_SAMPLED = 400
+_LEAST_SAMPLED = 400
 # Kernel values whose sums are taken in single precision, where that is enough.
-MANY_VALUES = 1 << 20
+_MANY_VALUES = 1 << 20
 # By so much beyond its margin, a row is taken to stay there when the intercept changes.
-SETTLED = 0.01
+_SETTLED = 0.01
 # How far libsvm solves before the next sample, and before the last, exact part.
 ROUGH, FINE = 0.03, 0.01
-# Where the exact part is not a hundred times nearer after so many rounds, libsvm solves so far.
+# If so many rounds have not brought the exact part a hundred times nearer, libsvm solves to this
+# tolerance.
 PATIENCE, FINEST = 3, 3e-4
 # Steps of libsvm at most, and so many more for each row: where C is large and the matrix nearly
 # singular, it does not end by itself.
 STEPS, STEPS_PER_ROW = 10_000, 300
 # New rows beyond this share of the support vectors change too much for an active set: libsvm again.
-MANY_NEW = 0.08
+_MANY_NEW = 0.08
 # Rows next to the margin that are looked at again before all are, as many times as are near, where
 # that is less than half of them.
-NEXT = 4
+_NEXT = 4
 # Rows that the active set looks at, at least: they need no matrix.
-LEAST_INSIDE = 2000
+_LEAST_INSIDE = 2000
 # Rows near the margin whose kernel matrix is held for the active set.
-HELD = 2500
+_HELD = 2500
 # Rows of a small problem, whose sample is a quarter of them. Rows with margins below these join in,
 # at most so many times as there are support vectors, and libsvm solves it to these tolerances.
 FEW, FEW_NEAR, FEW_MORE, FEW_TOL = 2000, (0.9, 1.0, 1.0), 4, (0.1, 1e-3)
-MOST_ROUNDS = 30
+_MOST_ROUNDS = 30
 # Rows that predict how many support vectors there are, usual steps of the interior-point method,
 # and landmarks of solver="landmarks".
 JUDGED, USUAL_STEPS, LANDMARKS = 2000, 25, 2000
@@ -148,7 +149,7 @@ class MarginProblem:
         return as_numpy(tiles.multiply(self.kernel, X, S, W))[:, 0]
 
     def rough_values(
-        self, c: np.ndarray, rows: np.ndarray, least: int = MANY_VALUES
+        self, c: np.ndarray, rows: np.ndarray, least: int = _MANY_VALUES
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """The same in single precision, and bounds of their errors; None where that is no gain."""
         used, layout = np.flatnonzero(c), self.kernel.layout
@@ -330,7 +331,7 @@ class _WorkingSet:
         rows = self.grown(sizes, must_fit=optional and matrix_bytes(self.n, COPIES) > self.limit)
         if len(rows) == self.n:
             self.problem = self.held  # all kernel values are there
-        elif 2 * NEXT * len(rows) < self.n:
+        elif 2 * _NEXT * len(rows) < self.n:
             rows = self._with_next(rows)
             self._ascend(rows)
         return self._exactly(rows)
@@ -369,7 +370,7 @@ class _WorkingSet:
             if not size:
                 break
             # Rows of the next sample that may become support vectors.
-            some, least = self.order[:size], LEAST_SAMPLED
+            some, least = self.order[:size], _LEAST_SAMPLED
             if size < self.n:
                 values = self._about(some)
             else:  # from here on only changes are added
@@ -389,12 +390,12 @@ class _WorkingSet:
     def _with_next(self, rows: np.ndarray) -> np.ndarray:
         """These rows, and those of the next ones that violate their margin now: far less than a
         pass over all rows, which comes after the exact solution."""
-        p, count = self.problem, NEXT * len(rows)
+        p, count = self.problem, _NEXT * len(rows)
         margins = p.y * (self.values + self.last_b)
         margins[rows] = np.inf
         some = np.sort(np.argpartition(margins, count)[:count])
         now = p.y[some] * (self._about(some) + self.b)
-        return np.union1d(rows, some[now < NEAR])
+        return np.union1d(rows, some[now < _NEAR])
 
     def _near(
         self, some: np.ndarray, margins: np.ndarray, growth: float = 1.0, least: int = LEAST_NEAR
@@ -404,7 +405,7 @@ class _WorkingSet:
         support = np.count_nonzero(chosen)
         least = min(least, max(FIRST, self.n // 8))
         most = max(least, int(MOST_NEAR * support * growth))
-        count = min(max(int(np.count_nonzero(margins < NEAR)), least), most)
+        count = min(max(int(np.count_nonzero(margins < _NEAR)), least), most)
         if count < len(some):
             some = some[np.argpartition(margins, count)[:count]]
         chosen[some] = True
@@ -459,7 +460,7 @@ class _WorkingSet:
         """Values at all rows after each change; rows that violate their margin join in."""
         best: Any = None
         p = self.problem
-        for _ in range(MOST_ROUNDS):
+        for _ in range(_MOST_ROUNDS):
             margins = self.margins()
             given = (p.y, p.C, self.c, self.b, self.values, self.rounding, self.size)
             found = hinge_certificate(*given, error=self.errors)
@@ -475,18 +476,18 @@ class _WorkingSet:
                 self.few.join(margins, 1.0, max(FIRST, FEW_MORE * int(np.count_nonzero(self.c))))
                 rows = self.few.rows
                 self._ascend(rows)
-            elif np.count_nonzero(outside) > MANY_NEW * np.count_nonzero(self.c):
+            elif np.count_nonzero(outside) > _MANY_NEW * np.count_nonzero(self.c):
                 rows = self._near(np.arange(self.n), margins)
                 self.roughly(rows, FINE)
             else:
-                rows = self._near(np.arange(self.n), margins, least=LEAST_INSIDE)
+                rows = self._near(np.arange(self.n), margins, least=_LEAST_INSIDE)
                 self._ascend(rows)
         solution: MarginSolution = best
         return solution
 
     def margins(self) -> np.ndarray:
         """Margins of all rows by the present coefficients, and the best intercept."""
-        p, slack = self.problem, SETTLED
+        p, slack = self.problem, _SETTLED
         self._evaluate()
         while True:
             # A row beyond its margin needs no more than that; others are evaluated exactly.
@@ -510,7 +511,7 @@ class _WorkingSet:
             self.values, self.errors = np.zeros(self.n), np.zeros(self.n)
             self.exact = np.isin(np.arange(self.n), held)
         rest = np.flatnonzero(~self.exact)
-        rough = p.rough_values(c, rest, 4 * MANY_VALUES) if self.few is None else None
+        rough = p.rough_values(c, rest, 4 * _MANY_VALUES) if self.few is None else None
         self.values, self.known = self.values.copy(), self.c
         self.size += self.rounding.size_of(c)
         if rough is None:
@@ -564,7 +565,7 @@ class _WorkingSet:
             return self.held, rows
         if self.few is not None:
             self.held = p.held(rows, self.few.matrix())
-        elif len(rows) > HELD or p.is_stored:
+        elif len(rows) > _HELD or p.is_stored:
             self.held = p.part(rows)
         elif len(new) + len(before) == len(rows):
             rows = np.append(before, new)

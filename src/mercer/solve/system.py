@@ -41,14 +41,14 @@ from .regularized import by_penalty, factor_shifted, solve_factored
 VECTORS = 12
 # Quick products help as long as their error is well below alpha, measured on so many points.
 WORTH, SAMPLE = 0.5, 128
-EPS = float(np.finfo(np.float64).eps)
-# Where computing F costs about as much as a few products with K: rank = this times sqrt(n).
-RANK_PER_ROOT = {"cpu": 10.0, "device": 4.0}
+_EPS = float(np.finfo(np.float64).eps)
+# At this rank over sqrt(n), computing F costs about as much as a few products with K.
+_RANK_PER_ROOT = {"cpu": 10.0, "device": 4.0}
 LEAST_RANK = 100
 # Directions of K far below alpha need no landmark.
 SHARE_OF_ALPHA = 0.1
 # Below this residual the factorization stops by itself.
-NOISE = 1e-13
+_NOISE = 1e-13
 
 
 class System:
@@ -89,7 +89,7 @@ class System:
         if self.exact is None:
             self.exact = workers.exact_product() if workers else MatrixProduct.of(kernel, X, room)
         largest = 1.0 if weights is None else float(np.max(weights))
-        self.disturbance = largest / float(np.min(alphas)) * quick_error(kernel, points)
+        self.disturbance = largest / float(np.min(alphas)) * _quick_error(kernel, points)
         # Stored in double precision, or factored, K has exact products at the price of quick ones.
         if self.exact.way not in ("stored", "factored") and self.disturbance < WORTH:
             if workers is None:
@@ -106,13 +106,13 @@ class System:
         tol, fit, rng = choice.landmark_tol, choice.landmarks, current().rng()
         if tol is None:
             enough = SHARE_OF_ALPHA * smallest / length**2 if length > 0 else 1.0
-            tol = min(0.5, enough) if enough > NOISE else None
+            tol = min(0.5, enough) if enough > _NOISE else None
         if fit is None:
             some = X if workers is None else HeldRows(X).sample(gather.SAMPLE, rng).points
             how: dict[str, Any] = {"max_rank": rank, "pivots": choice.pivots, "rng": rng}
             fit = factorize(kernel, some, tol=tol, memory_limit=current().limit(X), **how)
         if workers is None:
-            self.F: Any = HeldCoordinates(fit.F, self.roots)
+            self.F: Any = _HeldCoordinates(fit.F, self.roots)
         else:
             self.F = workers.coordinates(fit.factor, self.roots)
         self.rank, self.factors = fit.factor.rank, {}
@@ -159,7 +159,7 @@ class System:
         """Rounding error of p'A p, as a rule."""
         rounding = self.rounding
         errors: np.ndarray = rounding.eta * column_norms(p * rounding.lengths[:, None]) ** 2
-        errors += EPS * self.alphas * column_norms(p) ** 2
+        errors += _EPS * self.alphas * column_norms(p) ** 2
         return errors
 
 
@@ -180,11 +180,11 @@ def chosen_rank(n: int, limit: float, X: Any, rank: int | None = None, workers: 
         fits = min(here, MapBytes.partial_rank(n, workers.room(limit) // share, copies=1))
     if rank is not None:
         return min(int(rank), n, fits)
-    wanted = max(LEAST_RANK, RANK_PER_ROOT["cpu" if is_cpu(X) else "device"] * n**0.5)
+    wanted = max(LEAST_RANK, _RANK_PER_ROOT["cpu" if is_cpu(X) else "device"] * n**0.5)
     return max(1, min(n, int(wanted), fits))
 
 
-class HeldCoordinates:
+class _HeldCoordinates:
     """F in memory: F'F, F'S and F w, as workers of a cluster have them."""
 
     def __init__(self, F: Array, roots: Array | None = None) -> None:
@@ -213,7 +213,7 @@ class ResidualRounding:
     kernel values are independent. `lengths` are the l(x_i), times the roots of the weights.
     """
 
-    def __init__(self, kernel: Kernel, X: Array, lengths: Array, eps: float = EPS) -> None:
+    def __init__(self, kernel: Kernel, X: Array, lengths: Array, eps: float = _EPS) -> None:
         self.lengths, self.eps = lengths, eps
         self.length = float(column_norms(lengths[:, None])[0])
         unit = float(kernel.rounding(kernel.landmarks(X)))
@@ -245,7 +245,7 @@ def vectors_of(kernel: Kernel, X: Any, n_targets: int) -> float:
     return vectors + MatrixProduct.bytes_beside(kernel, X, n_targets)
 
 
-def quick_error(kernel: Kernel, points: Any) -> float:
+def _quick_error(kernel: Kernel, points: Any) -> float:
     """|E| for quick products with K + E: 2 sqrt(n) times the error of one kernel value, on a sample
     (errors of different values are independent, as a rule)."""
     n = points.shape[0]

@@ -34,8 +34,8 @@ from ..engine import (
 )
 from ..kernels import Kernel, NotPSDError
 
-SINGLE_UNIT = float(np.finfo(np.float32).eps) / 2
-SINGLE_TINY = float(np.finfo(np.float32).smallest_normal)
+_SINGLE_UNIT = float(np.finfo(np.float32).eps) / 2
+_SINGLE_TINY = float(np.finfo(np.float32).smallest_normal)
 
 
 @dataclass
@@ -99,8 +99,8 @@ def bound(
         units = casts[0] + casts[1] + casts[0] * casts[1]
         error = error + units * size_x[:, None] * size_z[None, :]
         # Coordinates below the range of single precision vanish.
-        error = error + SINGLE_TINY * (size_x[:, None] + size_z[None, :] + SINGLE_TINY)
-    # Where rounding is not bounded, infinity times zero is not known: an infinite bound is one.
+        error = error + _SINGLE_TINY * (size_x[:, None] + size_z[None, :] + _SINGLE_TINY)
+    # Infinity times zero (no bound on rounding, a zero value) is not known: infinity is a bound.
     xp = namespace(error)
     return xp.where(xp.isnan(error), xp.full_like(error, xp.inf), error)
 
@@ -120,7 +120,7 @@ def _size(x: Radii, eta: float, mean: Radii | None) -> Any:
 
 def cast_unit(given: Any, computed: Any) -> float:
     """The roundoff of handing back float32 coordinates of a map that computes in float64."""
-    return SINGLE_UNIT if itemsize(given) == 4 and itemsize(computed) == 8 else 0.0
+    return _SINGLE_UNIT if itemsize(given) == 4 and itemsize(computed) == 8 else 0.0
 
 
 def refute_by_residuals(kernel: Kernel, rho2: Array, tau: Array, length: Any, eta: float) -> None:

@@ -29,8 +29,8 @@ from .indefinite import OPTIONS, corrected, symmetrised, value_eps
 from .landmarks import Corrected
 from .own_features import OwnFeatures, SparseFeatures
 
-BASES = ("cholesky", "eigen", "symmetric", "closed", "fourier", "auto")
-PIVOTS = ("greedy", "random", "uniform")
+_BASES = ("cholesky", "eigen", "symmetric", "closed", "fourier", "auto")
+_PIVOTS = ("greedy", "random", "uniform")
 # Rows on which a kernel of unknown validity is tested: of a sample, and of a look at some.
 TESTED, LOOKED_AT = 2000, 100
 
@@ -51,7 +51,7 @@ class MapOptions:
 
     def check(self) -> None:
         """Refuse options that make no sense, before any work."""
-        for name, options in (("basis", BASES), ("pivots", PIVOTS), ("indefinite", OPTIONS)):
+        for name, options in (("basis", _BASES), ("pivots", _PIVOTS), ("indefinite", OPTIONS)):
             check_one_of(name, getattr(self, name), options)
         if not isinstance(self.append_residual, (bool, np.bool_)):
             raise ValueError(

@@ -46,15 +46,15 @@ from .landmarks import Landmarks, normalised_matrix, refactorized
 from .partial import partial_cholesky
 
 # In units of eps, for LAPACK's pivoted Cholesky and for the blocked one (MATH.md section 7).
-STORED_TOL = 64
-PARTIAL_TOL = 256
-FULL_RANK = 640
+_STORED_TOL = 64
+_PARTIAL_TOL = 256
+_FULL_RANK = 640
 # Coordinates found on the way to the landmarks may differ from those that the factor gives by this
 # many times what the certificate allows, and the certificate is widened by it; beyond, they are
 # computed again.
 MOST_DISAGREEMENT = 4.0
 # Values that tell the precision of a kernel that is not evaluated as a whole.
-SAMPLED_ROWS = 16
+_SAMPLED_ROWS = 16
 
 
 @dataclass
@@ -109,7 +109,7 @@ def factorize(
             if fit is not None:
                 return fit
         if unsure:
-            some = evenly(n, SAMPLED_ROWS)
+            some = evenly(n, _SAMPLED_ROWS)
             values = as_numpy(kernel.against(kernel.landmarks(X, some))(pts.take(X, some)))
             eps = value_eps(values, eps)
             own = as_numpy(diagonal).astype(np.float64)[some]
@@ -146,7 +146,7 @@ def factorize(
 
 def default_tol(eps: float, tol: float | None) -> float:
     """The tolerance of the blocked algorithm."""
-    return PARTIAL_TOL * eps if tol is None else max(tol, 4 * eps)
+    return _PARTIAL_TOL * eps if tol is None else max(tol, 4 * eps)
 
 
 def matrix_fits(kernel: Kernel, like: Array, n: int, limit: float, copies: float = 2) -> bool:
@@ -207,14 +207,14 @@ def _stored(kernel: Kernel, X: Array, diagonal: Array, tol: float | None, eps: f
     pstrf = scipy.linalg.lapack.get_lapack_funcs("pstrf", (K,))
     ones = K.diagonal().copy()
     A = cholesky(K, in_place=True)  # in the upper triangle of K
-    least = FULL_RANK * eps
+    least = _FULL_RANK * eps
     if A is not None and (A.diagonal() ** 2).min() > least and (tol is None or tol < least):
         C = _scaled(lower_triangle(A), lengths)
         C = C if is_numpy(diagonal) else on_device_of(C, diagonal)
         return _of_full_rank(kernel, X, C, eps)
     A = K.T
     np.fill_diagonal(A, ones)
-    noise = max(STORED_TOL, n**0.5 if n > STORED_TOL**2 else 0) * eps
+    noise = max(_STORED_TOL, n**0.5 if n > _STORED_TOL**2 else 0) * eps
     tol = noise if tol is None else max(tol, eps)
     # Validity is judged at the noise floor, whatever the tolerance; pivots nest, so that a larger
     # tolerance is a cut.
@@ -243,10 +243,10 @@ def _stored(kernel: Kernel, X: Array, diagonal: Array, tol: float | None, eps: f
 def _plain(kernel: Kernel, X: Array, diagonal: Array, tol: float | None, eps: float) -> Fit | None:
     """Plain Cholesky on a device: None where K is not clearly of full rank."""
     xp, lengths = namespace(diagonal), self_lengths(kernel, diagonal)
-    if not bool(xp.all(diagonal > 0)) or (tol is not None and tol >= FULL_RANK * eps):
+    if not bool(xp.all(diagonal > 0)) or (tol is not None and tol >= _FULL_RANK * eps):
         return None
     C = cholesky(normalised_matrix(kernel, None, X, lengths))
-    if C is None or float(xp.min(xp.linalg.diagonal(C))) ** 2 <= FULL_RANK * eps:
+    if C is None or float(xp.min(xp.linalg.diagonal(C))) ** 2 <= _FULL_RANK * eps:
         return None
     return _of_full_rank(kernel, X, _scaled(C, lengths), eps)
 

@@ -39,7 +39,7 @@ from .certificate import Radii
 from .protocol import ClosedSpace
 
 # Transforms are this much more accurate than the map.
-FINER = 1e-3
+_FINER = 1e-3
 # Rows that are transformed at once.
 ROWS = 1 << 22
 
@@ -127,7 +127,7 @@ class Fourier(ClosedSpace):
     def accuracy(self) -> float:
         """The requested accuracy of transforms: relative to the size of their result."""
         size = math.fsum(self.amplitudes**2)
-        return max(self.finest, min(1e-9, FINER * self.error / size if size else 0.0))
+        return max(self.finest, min(1e-9, _FINER * self.error / size if size else 0.0))
 
     @property
     def total_error(self) -> float:
@@ -267,17 +267,17 @@ class Fourier(ClosedSpace):
 
     def sums(
         self, points: Array, T: Any = None, weights: Any = None, start: int = 0, *, eps: Any = None
-    ) -> "FourierSums":
+    ) -> "_FourierSums":
         """Sums of a block of rows, its targets and its weights: the step of a fold."""
         eps = self.accuracy if eps is None else eps
 
-        def part(a: int, b: int) -> FourierSums:
+        def part(a: int, b: int) -> _FourierSums:
             mine = (None if v is None else as_numpy(v)[a:b] for v in (T, weights))
             return self._sums(rows_of(points, a, b), eps, *mine)
 
         return reduce(add, (part(a, b) for a, b in tiles.cuts(points.shape[0], ROWS)))
 
-    def _sums(self, points: Array, eps: float, T: Any, weights: Any) -> "FourierSums":
+    def _sums(self, points: Array, eps: float, T: Any, weights: Any) -> "_FourierSums":
         m, t = self.reach, self.phases(points)
         T = None if T is None else np.asarray(T, dtype=np.float64)
         v = np.ones((1 if T is None else 1 + T.shape[1], t.shape[0]))  # weights, weighted targets
@@ -285,7 +285,7 @@ class Fourier(ClosedSpace):
             v[0] = weights
         n, double = float(v[0].sum()), tuple(2 * k for k in m)
         if T is None:
-            return FourierSums(t.shape[0], n, nufft.sums(t, v, double, eps)[0])
+            return _FourierSums(t.shape[0], n, nufft.sums(t, v, double, eps)[0])
         v[1:] = T.T if weights is None else T.T * v[0]
         target, squares = v[1:].sum(axis=1), np.array([x @ y for x, y in zip(v[1:], T.T)])
         # Weights and targets share transforms, and so the accuracy of the larger of them.
@@ -294,7 +294,7 @@ class Fourier(ClosedSpace):
         v[1:] /= scale[:, None]
         F = nufft.sums(t, v, double, eps)
         cross = np.stack([_middle(f, m) * s for f, s in zip(F[1:], scale)])
-        return FourierSums(t.shape[0], n, F[0], cross, target, squares)
+        return _FourierSums(t.shape[0], n, F[0], cross, target, squares)
 
     def pairs(self, generator: np.ndarray, some: Any = slice(None)) -> np.ndarray:
         """Phi'W Phi in the coordinates of zero and of some frequencies, from g_k, k = -2m..2m."""
@@ -332,7 +332,7 @@ class Fourier(ClosedSpace):
 
 
 @dataclass
-class FourierSums:
+class _FourierSums:
     """Sums over rows with weights w and targets t; without them w = 1, and there is no t."""
 
     rows: int
@@ -343,10 +343,10 @@ class FourierSums:
     target: Any = None  # sum w t
     squares: Any = None  # sum w t^2
 
-    def __add__(self, other: "FourierSums") -> "FourierSums":
+    def __add__(self, other: "_FourierSums") -> "_FourierSums":
         pairs = zip(vars(self).values(), vars(other).values())
         sums: list[Any] = [None if a is None else a + b for a, b in pairs]
-        return FourierSums(*sums)
+        return _FourierSums(*sums)
 
     def cross_of(self, space: Fourier) -> np.ndarray | None:
         """Phi'W T."""

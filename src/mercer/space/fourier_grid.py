@@ -11,16 +11,16 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import MemoryLimitError, coordinates_bytes, current, namespace, readable, rows_of
-from ..kernels import Kernel, TooManyModesError
+from ..kernels import KERNELS, Kernel, TooManyModesError
 from .fourier import Fourier
 
 # Relative to k(x, x), where none is asked for; and the smallest that rounding leaves room for.
 DEFAULT_TOL, SMALLEST_TOL = 1e-8, 1e-13
 # The box is wider than the rows, by this share of their extent on each side.
-MARGIN = 0.05
+_MARGIN = 0.05
 # Nonuniform transforms exist in one to three columns.
-MOST_COLUMNS = 3
-# What an error message tries: tolerances, and factors of the length scale.
+_MOST_COLUMNS = 3
+# An error message tries these tolerances, and these factors of the length scale.
 LOOSER, LONGER = 10.0 ** np.arange(-1, -13, -1), 2.0 ** np.arange(20, 0, -1)
 
 # Tolerances of the map that are tried, the largest first; the last is as good as rounding allows.
@@ -65,7 +65,7 @@ class Extent:
 
     def with_margin(self) -> tuple[np.ndarray, np.ndarray]:
         width = self.high - self.low
-        margin = MARGIN * np.where(width > 0, width, 1.0)
+        margin = _MARGIN * np.where(width > 0, width, 1.0)
         return self.low - margin, self.high + margin
 
 
@@ -79,11 +79,7 @@ def fourier_space(
     """The space of a bound kernel on the box of the rows (with a margin), or on the given one."""
     form = kernel.fourier_form()
     if form is None:
-        raise ValueError(
-            f"{kernel!r} has no Fourier series: basis='fourier' takes RBF, Matern, "
-            "RationalQuadratic, Laplacian, Periodic and Constant, their sums, scales, products and "
-            "powers, and OnColumns of them. Use basis='cholesky'."
-        )
+        raise ValueError(f"{FourierPlan.no_series(kernel)}. Use basis='cholesky'.")
     tol = DEFAULT_TOL if tol is None else tol
     if tol < SMALLEST_TOL:
         raise ValueError(
@@ -97,10 +93,10 @@ def fourier_space(
     except TooManyModesError as why:
         raise ValueError(_too_many(kernel, form, width, tol, max_rank, why)) from None
     active = np.flatnonzero(m) if m.any() else np.zeros(1, dtype=int)
-    if len(active) > MOST_COLUMNS:
+    if len(active) > _MOST_COLUMNS:
         raise ValueError(
-            f"basis='fourier' is for kernels of one to {MOST_COLUMNS} columns; {kernel!r} looks at "
-            f"{len(active)}. Choose columns with OnColumns, or use basis='cholesky'."
+            f"basis='fourier' is for kernels of one to {_MOST_COLUMNS} columns; {kernel!r} looks "
+            f"at {len(active)}. Choose columns with OnColumns, or use basis='cholesky'."
         )
     most = room(len(active))
     if math.prod(2.0 * m + 1) > most:
@@ -232,6 +228,15 @@ class FourierPlan:
     bytes: int  # predicted, as the seconds of one core are
     seconds: float
 
+    @staticmethod
+    def no_series(kernel: Kernel) -> str:
+        """The reason why a kernel without a Fourier series has no plan."""
+        known = [name for name, k in KERNELS.items() if k.fourier_form is not Kernel.fourier_form]
+        return (
+            f"{kernel!r} has no Fourier series: those that have one are {', '.join(known)}, and "
+            "their sums, scales, products and powers"
+        )
+
     @classmethod
     def of(
         cls, kernel: Kernel, rows: Any, n_targets: int, alpha: float, aim: float
@@ -270,7 +275,7 @@ class FourierPlan:
         if found is None:
             return None
         (frequencies, d), tol = found, float(TOLERANCES[i])
-        if d > MOST_COLUMNS or tol > HOPE * wanted * math.sqrt(frequencies):
+        if d > _MOST_COLUMNS or tol > HOPE * wanted * math.sqrt(frequencies):
             return None
         return cls(
             kernel,

@@ -33,16 +33,16 @@ from .own_features import OwnFeatures
 from .partial import partial_cholesky
 
 # Arrays of coordinates of the drawn rows: those that are known, normalised, and with more columns.
-GROWING = 3
+_GROWING = 3
 # Rows that are drawn in any case.
-FEWEST = 1000
+_FEWEST = 1000
 # Rows whose ranks tell how the rank grows, and how much of the prediction is certain enough to
 # refuse by: ranks grow more slowly with more rows, never faster.
 PROBED, CERTAIN = (1000, 2000), 0.5
 
 
 @dataclass(frozen=True)
-class Unexplained:
+class _Unexplained:
     """Which rows have a relative residual above tol; none once max_rank is reached."""
 
     space: Landmarks
@@ -144,9 +144,9 @@ def certify_and_grow(
     max_rank, stop there and report what is left.
     """
     tol, limit, rng = default_tol(eps_of(space.C), tol), current().limit(space.C), current().rng()
-    kept = rows.filter(Unexplained(space, tol, max_rank))
+    kept = rows.filter(_Unexplained(space, tol, max_rank))
     worst, size = kept.worst, itemsize(space.C)
-    most = MapBytes.streamed_rank(FEWEST, limit, size, GROWING)
+    most = MapBytes.streamed_rank(_FEWEST, limit, size, _GROWING)
     while kept.count:
         if space.rank >= most:
             raise MemoryLimitError(
@@ -157,9 +157,9 @@ def certify_and_grow(
             )
         # A sixth of the memory is for coordinates of the drawn rows: the fewer, the more landmarks.
         per_row = coordinates_bytes(18, 2 * max(space.rank, 1), size=size)
-        drawn = min(gather.SAMPLE, max(FEWEST, int(limit / per_row)))
+        drawn = min(gather.SAMPLE, max(_FEWEST, int(limit / per_row)))
         points, positions = kept.draw(drawn, rng)
-        room = max(space.rank + 1, MapBytes.streamed_rank(drawn, limit, size, GROWING))
+        room = max(space.rank + 1, MapBytes.streamed_rank(drawn, limit, size, _GROWING))
         stop = min(most, room) if max_rank is None else min(most, room, max_rank)
         before = space.rank
         space, left = grown(space, points, positions, tol, stop)
@@ -168,7 +168,7 @@ def certify_and_grow(
         if len(positions) == kept.count and (left[0] <= tol or stuck or space.rank == max_rank):
             worst = worst + LargestResidual(*left)
             break
-        kept = kept.filter(Unexplained(space, np.inf if stuck else tol, max_rank))
+        kept = kept.filter(_Unexplained(space, np.inf if stuck else tol, max_rank))
         worst = worst + kept.worst
     return space, worst
 
@@ -215,7 +215,7 @@ def extended(
     would amplify the rounding of all that come later: residuals below sqrt(eps) stay as they are.
     """
     size, limit = itemsize(factor.C), current().limit(factor.C)
-    capacity = MapBytes.streamed_rank(X.shape[0], limit, size, GROWING)
+    capacity = MapBytes.streamed_rank(X.shape[0], limit, size, _GROWING)
     tol = max(tol or 0.0, eps_of(factor.C) ** 0.5)
     return _with_landmarks(factor, X, positions, tol, max_rank, capacity)
 

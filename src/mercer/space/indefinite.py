@@ -14,12 +14,12 @@ from ..engine import Array, as_numpy, eps_of, namespace
 from ..kernels import Kernel, NotPSDError
 
 OPTIONS = ("raise", "clip", "flip", "shift")
-ROWS = 256  # of a matrix that is looked at in blocks
-HINT = (
+_ROWS = 256  # of a matrix that is looked at in blocks
+_HINT = (
     "Pass indefinite='clip' (drop negative eigenvalues), 'flip' (take absolute values) or 'shift' "
     "(add to the diagonal) to KernelMap, or use a valid kernel."
 )
-DISTANCES = (
+_DISTANCES = (
     "A matrix with zeros on its diagonal and no number below zero looks like distances, not "
     "similarities: ClassicalMDS(metric='precomputed') gives coordinates for these. If they are "
     "similarities, pass indefinite='clip' to KernelMap."
@@ -29,7 +29,7 @@ DISTANCES = (
 def _remedy(diagonal: Array, K: np.ndarray) -> str:
     """The remedy where K is not a kernel: of distances, a method that takes distances."""
     distances = not as_numpy(diagonal).any() and K.min() >= 0
-    return DISTANCES if distances else HINT
+    return _DISTANCES if distances else _HINT
 
 
 def value_eps(K: Array, eps: float) -> float:
@@ -47,7 +47,7 @@ def value_eps(K: Array, eps: float) -> float:
 
 def _blocks(K: Array) -> Iterator[np.ndarray]:
     n = K.shape[0]
-    return (as_numpy(K[a : min(a + ROWS, n), :]) for a in range(0, n, ROWS))
+    return (as_numpy(K[a : min(a + _ROWS, n), :]) for a in range(0, n, _ROWS))
 
 
 def _noise_floor(n: int, eps: float) -> float:
@@ -60,8 +60,8 @@ def check_symmetric(kernel: Kernel, K: Array, eps: float | None = None) -> bool:
     eps = value_eps(K, eps_of(K)) if eps is None else eps
     xp, n = namespace(K), K.shape[0]
     worst, where, size = 0.0, (0, 0), 0.0
-    for a in range(0, n, ROWS):
-        b = min(a + ROWS, n)
+    for a in range(0, n, _ROWS):
+        b = min(a + _ROWS, n)
         size = max(size, float(xp.max(xp.abs(K[a:b, :]))))
         difference = xp.abs(K[a:b, a:] - K[a:, a:b].T)
         if float(xp.max(difference)) > worst:
@@ -81,8 +81,8 @@ def check_symmetric(kernel: Kernel, K: Array, eps: float | None = None) -> bool:
 def symmetrised(kernel: Kernel, K: np.ndarray, eps: float) -> np.ndarray:
     """(K + K') / 2 over K, in blocks; an asymmetry beyond rounding is refused."""
     if check_symmetric(kernel, K, eps):
-        for a in range(0, len(K), ROWS):
-            b = min(a + ROWS, len(K))
+        for a in range(0, len(K), _ROWS):
+            b = min(a + _ROWS, len(K))
             half = 0.5 * K[a:b, a:] + 0.5 * K[a:, a:b].T
             K[a:b, a:], K[a:, a:b] = half, half.T
     return K
@@ -99,7 +99,7 @@ def check_diagonal(kernel: Kernel, diagonal: Array, eps: float) -> None:
             f"{kernel!r} is not positive semi-definite on this data: k(x, x) = {smallest:.4g} for "
             f"point {i}.",
             witness=np.eye(1, diagonal.shape[0], i)[0],
-            remedy=HINT,
+            remedy=_HINT,
         )
 
 
@@ -170,7 +170,7 @@ def check_residuals(kernel: Kernel, part: Any, diagonal: Array, eps: float) -> N
         f"residual of {value:.4g} after {F.shape[1]} landmarks (only the landmarks' columns were "
         "tested).",
         witness=a / np.linalg.norm(a),
-        remedy=HINT,
+        remedy=_HINT,
     )
 
 

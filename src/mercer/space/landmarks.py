@@ -130,7 +130,7 @@ class Landmarks(Space):
         xp, length = namespace(self.C), float(namespace(second).linalg.trace(second) + rho2) ** 0.5
         lengths = self.rounding_lengths()
         if self.kernel.has_magnitude and self.rank:
-            # Of the rows nothing but k(x, x) was added up; landmarks stand for what cancels.
+            # The rows gave only sums of k(x, x); landmarks show how much of it cancels.
             length = max(length, float(xp.max(lengths)))
         half = solve_triangular(self.C, second, transpose=True)
         mean_a2 = xp.linalg.diagonal(solve_triangular(self.C, half.T, transpose=True))
@@ -206,14 +206,14 @@ class Corrected(Space):
 
 # Rounding in one landmark's coordinate, relative to its pivot: about 50 units of roundoff for
 # greedy pivots at full rank. Above this limit the order is changed.
-MOST_GROWTH = 1e3
+_MOST_GROWTH = 1e3
 # Random products that tell the lengths of rows, each to a factor of two.
-PROBES = 32
-PROBE_MARGIN = 2.0
+_PROBES = 32
+_PROBE_MARGIN = 2.0
 # Pivots below this many eps of k(s, s) are rounding (MATH.md section 7).
-NOISE = 64
+_NOISE = 64
 # Landmarks on which two factors are compared.
-LOOKED_AT = 64
+_LOOKED_AT = 64
 
 
 def refactorized(
@@ -251,8 +251,8 @@ def _disagreement(F: Array, indices: np.ndarray, lengths: Array, C: Array, K: Ar
     """
     xp = namespace(C)
     pivots = as_numpy(xp.linalg.diagonal(C))
-    small = np.argsort(pivots, kind="stable")[:LOOKED_AT]
-    some = np.union1d(small, evenly(len(pivots), 4 * LOOKED_AT))
+    small = np.argsort(pivots, kind="stable")[:_LOOKED_AT]
+    some = np.union1d(small, evenly(len(pivots), 4 * _LOOKED_AT))
     found = pts.take(F, indices[some]) / pts.take(lengths, some)[:, None]
     columns = on_device_of(some, C, dtype=xp.int64)
     difference = pts.take(C, small) @ found.T - xp.take(pts.take(K, small), columns, axis=1)
@@ -278,21 +278,21 @@ def is_stable(C: Array) -> bool:
     n, pivots = len(C), C.diagonal()
     # The sum is at most sqrt(n) times the length of the row, and lengths show in products with
     # random signs: nearly always this settles it, for much less than the inverse.
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(PROBES, n)).T
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(_PROBES, n)).T
     products, info = trtrs(C, signs, lower=1)
     if info:
         return False
     lengths = pivots * np.sqrt((products**2).mean(axis=1))
-    if PROBE_MARGIN * n**0.5 * lengths.max() <= MOST_GROWTH:
+    if _PROBE_MARGIN * n**0.5 * lengths.max() <= _MOST_GROWTH:
         return True
     inverse, info = trtri(C, lower=1)
     np.abs(inverse, out=inverse)
-    return info == 0 and bool((inverse.sum(axis=1) * pivots).max() <= MOST_GROWTH)
+    return info == 0 and bool((inverse.sum(axis=1) * pivots).max() <= _MOST_GROWTH)
 
 
 def pivoted(K: Array) -> tuple[np.ndarray, Any]:
     """(order, C): the rows of K that are not rounding, largest residual first, and their factor."""
     n = K.shape[0]
-    tol = max(NOISE, n**0.5) * eps_of(K)
+    tol = max(_NOISE, n**0.5) * eps_of(K)
     order, C = largest_first(as_numpy(K).astype(np.float64), tol, n)
     return order, on_device_of(C, K)

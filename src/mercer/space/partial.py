@@ -40,21 +40,21 @@ from ..kernels import points as pts
 
 # Greedy blocks: this many proposals, accepted while within this share of the largest residual.
 # Larger blocks save passes, a smaller share costs rank.
-BLOCK = 64
-SHARE = 0.3
+_BLOCK = 64
+_SHARE = 0.3
 # Random proposals come in batches of this share of the wanted rank.
-RANDOM_SHARE = 0.2
-MOST_RANDOM = 512
+_RANDOM_SHARE = 0.2
+_MOST_RANDOM = 512
 # Rules that do not take the largest residuals first refuse pivots below this share of the largest:
 # a tiny pivot before a large one amplifies rounding in all that follow.
-LEAST_SHARE = 1e-4
+_LEAST_SHARE = 1e-4
 
 
 class Greedy:
     """The largest residuals first: the smallest worst residual."""
 
     ordered = True
-    least_share, share = 0.0, SHARE
+    least_share, share = 0.0, _SHARE
 
     def __init__(self, rng: Any) -> None:
         self.rng: np.random.Generator = rng
@@ -62,10 +62,10 @@ class Greedy:
 
     def propose(self, d: np.ndarray, weights: np.ndarray, rank: int, wanted: int) -> np.ndarray:
         largest = int(d.argmax())
-        eligible = np.flatnonzero(d >= SHARE * d[largest])
+        eligible = np.flatnonzero(d >= _SHARE * d[largest])
         # Spread over all eligible points: the very largest are neighbours of each other, and one
         # of them settles the rest.
-        spread = eligible[evenly(len(eligible), BLOCK)]
+        spread = eligible[evenly(len(eligible), _BLOCK)]
         return np.unique(np.append(spread, largest))
 
     def accept(self, G: np.ndarray, floor: float, most: int) -> tuple[np.ndarray, np.ndarray]:
@@ -76,13 +76,13 @@ class Random(Greedy):
     """Probability proportional to the residual, by rejection (accelerated RPCholesky)."""
 
     ordered = False
-    least_share = LEAST_SHARE
+    least_share = _LEAST_SHARE
 
     def propose(self, d: np.ndarray, weights: np.ndarray, rank: int, wanted: int) -> np.ndarray:
         p = np.maximum(d * weights, 0)
         # Without a wanted rank, as if twice the present one were wanted.
-        count = int(RANDOM_SHARE * (wanted if wanted < len(d) else 2 * rank + 100))
-        count = min(max(count, 8), MOST_RANDOM)
+        count = int(_RANDOM_SHARE * (wanted if wanted < len(d) else 2 * rank + 100))
+        count = min(max(count, 8), _MOST_RANDOM)
         chosen = self.rng.choice(len(d), size=count, p=p / p.sum())
         _, first = np.unique(chosen, return_index=True)
         return chosen[np.sort(first)]
@@ -106,13 +106,13 @@ class Uniform(Greedy):
     """
 
     ordered = False
-    least_share, share = LEAST_SHARE, 0.0
+    least_share, share = _LEAST_SHARE, 0.0
 
     def propose(self, d: np.ndarray, weights: np.ndarray, rank: int, wanted: int) -> np.ndarray:
         self.order = self.order[d[self.order] > 0]
         if len(self.order) == 0:
             self.order = self.rng.permutation(np.flatnonzero(d > 0))
-        count = max(1, min(4 * BLOCK, wanted - rank))
+        count = max(1, min(4 * _BLOCK, wanted - rank))
         chosen, self.order = self.order[:count], self.order[count:]
         return chosen
 
@@ -153,11 +153,11 @@ def in_order(G: Any, keeps: Callable[[np.ndarray, int], bool], most: int) -> np.
 
 # Pivots within this range are divided out together, by the inverse of their small factor; across a
 # wider one an inverse would lose digits.
-MOST_RANGE = 10.0
+_MOST_RANGE = 10.0
 # Rows worked on at once: 5 % faster than the 1024 of other tiles, which are wider than a block.
-MOST_ROWS = 2048
+_MOST_ROWS = 2048
 # Columns to begin with where memory is taken when asked for; doubled as needed.
-FIRST_COLUMNS = 512
+_FIRST_COLUMNS = 512
 
 
 @dataclass
@@ -199,7 +199,7 @@ def partial_cholesky(
     wanted = min(n, max_rank) + first if max_rank is not None else n + first
     room = wanted if capacity is None else min(wanted, capacity)
     # On the CPU memory that is never written is never taken; a device takes it at once.
-    F = _columns(lengths, n, room if is_cpu(lengths) else min(room, r + FIRST_COLUMNS))
+    F = _columns(lengths, n, room if is_cpu(lengths) else min(room, r + _FIRST_COLUMNS))
     residuals = np.where(as_numpy(lengths) > 0, 1.0, 0.0) if initial is None else initial
     if start is not None:
         F[:, :r] = start
@@ -215,7 +215,7 @@ def partial_cholesky(
             if r >= room:
                 raise MemoryLimitError(_too_large(n, r, residuals.max(), tol, F, sampled))
             floor = max(tol, choose.least_share * float(residuals.max()))
-            # What is explained is not a candidate, however large its own scale.
+            # Rows that are explained are not candidates, however large their own scale.
             left = np.where(residuals > floor, residuals, 0.0)
             proposed = choose.propose(left, weights, r - first, wanted - first)
             if kernel.one_call_per_value and pivots != "uniform":
@@ -280,10 +280,10 @@ def _residual_gram(
 
 
 def _runs(pivots: np.ndarray) -> Iterator[slice]:
-    """Slices of decreasing pivots, each within MOST_RANGE."""
+    """Slices of decreasing pivots, each within _MOST_RANGE."""
     start = 0
     for stop in range(1, len(pivots) + 1):
-        if stop == len(pivots) or pivots[start] > MOST_RANGE * pivots[stop]:
+        if stop == len(pivots) or pivots[start] > _MOST_RANGE * pivots[stop]:
             yield slice(start, stop)
             start = stop
 
@@ -328,4 +328,4 @@ def _append(
         F[a:c, r : r + b] = t.T
         residuals[a:c] -= as_numpy(row_norms(t.T, xp))
 
-    tiles.run_tasks(work, tiles.row_blocks(X, max(b, 128), MOST_ROWS), kernel, F)
+    tiles.run_tasks(work, tiles.row_blocks(X, max(b, 128), _MOST_ROWS), kernel, F)

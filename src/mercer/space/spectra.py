@@ -40,11 +40,11 @@ from ..kernels import Kernel
 
 # Measured on MNIST, 50 pairs (make bench, rows "pca_5000" and "pca_10000"): wider blocks make fewer
 # passes over K but larger bases; checking earlier only costs small eigenproblems.
-BLOCK = 16
+_BLOCK = 16
 # Vectors of the basis that there must be room for.
-LEAST_BASIS = 40 * BLOCK
+LEAST_BASIS = 40 * _BLOCK
 # The first Ritz check, in multiples of the number of wanted pairs.
-FIRST_CHECK = 3.0
+_FIRST_CHECK = 3.0
 
 
 def eigen_rotation(F: Array) -> tuple[Any, Any]:
@@ -188,7 +188,7 @@ class Eigenpairs:
 def _start(n: int, k: int, like: Array, random_state: Any, last: float | None = None) -> Any:
     """Random rows to begin with, as many as a block has, and a constant one where asked."""
     rng = np.random.default_rng(random_state if random_state is not None else 0)
-    rows = rng.standard_normal((min(n, max(BLOCK, min(64, k // 4))), n))
+    rows = rng.standard_normal((min(n, max(_BLOCK, min(64, k // 4))), n))
     return on_device_of(rows if last is None else np.vstack([rows, np.full((1, n), last)]), like)
 
 
@@ -236,7 +236,7 @@ def krylov(
     width = block.shape[0]
     basis = tiles.allocate(like, (most + width, n))
     T = np.zeros((most + width, most + width))
-    check, m = max(int(FIRST_CHECK * k), 4 * width), 0
+    check, m = max(int(_FIRST_CHECK * k), 4 * width), 0
     block, _ = _orthonormal(_centred(block), basis[:0, :])
     image = product(block)
     unit = largest_power(image)  # of A: squares of its images must neither vanish nor overflow
@@ -257,7 +257,7 @@ def krylov(
             rest = image - coefficients @ Q
             last = b
             size = max(size, float(xp.sum(image * image)) / max(b, 1))
-            # Where the space is invariant the rest is the rounding of this product, no direction.
+            # In an invariant space the rest is the rounding of this product, not a direction.
             noise = 16 * eps_of(image) * (m * size) ** 0.5
             block, gram = _orthonormal(rest, Q, noise, size**0.5)
             if not block.shape[0] and m < k:  # the rank is less than k: any other directions

@@ -18,9 +18,9 @@ from ..kernels import rules_in
 
 # Values are pulled in to the median plus or minus so many median deviations: of normal values, one
 # in 400,000 lies beyond.
-REACH = 7.0
+_REACH = 7.0
 # A column that differs from its median in a smaller share of the rows has no spread of its own.
-RARE = 0.05
+_RARE = 0.05
 
 
 def bound_to_bulk(kernel: Kernel, pool: Any) -> Kernel:
@@ -39,7 +39,7 @@ def _pulled_in(points: Any, centre: bool = False) -> Any:
         if not points.nnz:
             return points
         inner = points.copy()
-        reach = REACH * np.median(np.abs(inner.data))
+        reach = _REACH * np.median(np.abs(inner.data))
         inner.data = np.clip(inner.data, -reach, reach)
         return inner
     if not is_matrix(points) or getattr(points.dtype, "kind", "f") == "O":
@@ -50,10 +50,10 @@ def _pulled_in(points: Any, centre: bool = False) -> Any:
     share = (apart > 0).mean(axis=0)
     # The median deviation of the values that deviate.
     deviation = np.array([np.median(a[a > 0]) if s else 0.0 for a, s in zip(apart.T, share)])
-    common = share >= RARE
+    common = share >= _RARE
     if common.any():  # an error code in an otherwise constant column is no measure
         deviation = np.where(common, deviation, np.minimum(deviation, deviation[common].max()))
-    inner = np.clip(X - middle, -REACH * deviation, REACH * deviation)
+    inner = np.clip(X - middle, -_REACH * deviation, _REACH * deviation)
     return inner if centre else inner + middle
 
 

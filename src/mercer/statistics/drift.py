@@ -13,7 +13,7 @@ from ..engine import as_numpy
 from ..estimators import KernelEstimator, all_or_nothing, kernel_of
 from ..kernels import Input
 from ..kernels import points as pts
-from ..rows import lazily, read_sample, refuse_stream, rows_at, validated_points
+from ..rows import lazily, read_sample, rows_at, validated_points
 from .bulk import column_units
 from .permutations import RandomUnits, UnitSums, add_rows, check_permutations, unit_size
 from .result import TestResult, TwoSampleResult
@@ -207,7 +207,6 @@ class DriftDetector(KernelEstimator):
         """How typical each row is of the reference: minus its squared distance in feature space
         from the mean of the reference."""
         check_is_fitted(self)
-        refuse_stream(X)
         if self.encoder_ is not None:
             validate_data(self, X, skip_check_array=True, reset=False)
             points = self.encoder_.transform(X) / self.units_

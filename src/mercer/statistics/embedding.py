@@ -16,7 +16,7 @@ from .samples import Samples
 from .spaces import as_map, generator, pool_size
 
 # Rows whose certificates are computed together: the bound is a matrix, and its diagonal is needed.
-CERTIFIED_ROWS = 64
+_CERTIFIED_ROWS = 64
 
 
 class Distance(NamedTuple):
@@ -134,7 +134,7 @@ def _means(
     coordinates, radius = np.zeros(kernel_map.get_feature_names_out().shape[0]), 0.0
     for points in samples.blocks(sample):
         coordinates += as_numpy(kernel_map.transform(points)).sum(axis=0)
-        for start in range(0, pts.n_points(points) if certified else 0, CERTIFIED_ROWS):
-            rows = rows_at(points, slice(start, start + CERTIFIED_ROWS))
+        for start in range(0, pts.n_points(points) if certified else 0, _CERTIFIED_ROWS):
+            rows = rows_at(points, slice(start, start + _CERTIFIED_ROWS))
             radius += float(np.sqrt(np.diagonal(as_numpy(kernel_map.error_bound(rows)))).sum())
     return coordinates / sample.rows.n, radius / sample.rows.n

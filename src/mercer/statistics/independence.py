@@ -17,7 +17,7 @@ from .spaces import USUAL, Spaces, generator, pool_size, usual_map
 from .two_sample import check_spread
 
 # Multiplications that all permutations at all scales may take.
-WORK = 2e11
+_WORK = 2e11
 LEAST_RANK, MOST_RANK = 20, 200
 
 
@@ -92,7 +92,7 @@ def independence_test(
         raise ValueError(
             f"X and Y have {x.n} rows: at least 6 are needed to tell dependence from chance."
         )
-    rank = (WORK / (2 * x.n * n_permutations * len(USUAL))) ** 0.5
+    rank = (_WORK / (2 * x.n * n_permutations * len(USUAL))) ** 0.5
     rank = int(np.clip(rank, LEAST_RANK, MOST_RANK))
     (of_x, Phi), (of_y, Psi) = (
         _coordinates(samples, given, scales, rank, rng)
@@ -105,7 +105,8 @@ def independence_test(
         for values in (Phi, Psi, of_x.maps, of_y.maps)
     )
     used = max(of_x.scales, of_y.scales, key=len)
-    squared = _permuted(Phi, Psi, n_permutations, rng, verbose)
+    with using(verbose=verbose):
+        squared = _permuted(Phi, Psi, n_permutations, rng)
     return IndependenceResult(squared, level, used, x, y, (maps_x, maps_y), (Phi, Psi))
 
 
@@ -123,13 +124,13 @@ def _coordinates(samples, given, scales, rank, rng):
     return spaces, [Phi[:, part] for part in spaces.parts]
 
 
-def _permuted(Phi, Psi, n_permutations, rng, verbose):
+def _permuted(Phi, Psi, n_permutations, rng):
     """|cov(phi(x), psi(y))|^2 for every permutation of the y (rows, the given order first) and
     every scale."""
     n = len(Phi[0])
     Phi = [A - A.mean(axis=0) for A in Phi]
     squared = np.empty((n_permutations + 1, len(Phi)))
-    with using(verbose=verbose), tiles.progress_bar("permutations", n_permutations + 1) as bar:
+    with tiles.progress_bar("permutations", n_permutations + 1) as bar:
         for b in range(n_permutations + 1):
             order = rng.permutation(n) if b else slice(None)
             for l, (A, B) in enumerate(zip(Phi, Psi)):

@@ -20,14 +20,14 @@ from scipy.special import logsumexp
 from ..engine import is_count, is_number
 
 # Units of the smaller sample: enough that more would not change the power.
-UNITS = 1024
+_UNITS = 1024
 # The larger sample has at most this many times more; its other rows keep their label.
-MOST_TIMES = 4
+_MOST_TIMES = 4
 # Permutations multiplied at once.
-BLOCK = 256
-MOST_PERMUTATIONS = 1_000_000
+_BLOCK = 256
+_MOST_PERMUTATIONS = 1_000_000
 # Sharpness of the soft maximum over scales: from a mean (0) to a maximum (infinity).
-SHARPNESS = 3.0
+_SHARPNESS = 3.0
 
 
 class RandomUnits:
@@ -38,7 +38,7 @@ class RandomUnits:
     """
 
     def __init__(self, n: int, size: int, rng: np.random.Generator):
-        self.count = min(n // size, MOST_TIMES * UNITS)
+        self.count = min(n // size, _MOST_TIMES * _UNITS)
         self.in_order = size == 1 and self.count == n
         self.rng, self.dealt = rng, 0
         self.left = np.full(self.count + 1, size, dtype=np.int64)
@@ -62,8 +62,8 @@ class RandomUnits:
 
 
 def unit_size(n: int) -> int:
-    """Rows in a unit where the smaller sample has n: a power of two, 1 up to UNITS rows."""
-    return 1 << max(0, (-(-n // UNITS) - 1).bit_length())
+    """Rows in a unit where the smaller sample has n: a power of two, 1 up to _UNITS rows."""
+    return 1 << max(0, (-(-n // _UNITS) - 1).bit_length())
 
 
 def add_rows(sums: np.ndarray, units: np.ndarray, Phi: np.ndarray) -> None:
@@ -103,8 +103,8 @@ class UnitSums:
         true = np.zeros((1, len(units)))  # one at each unit that has label Y
         true[0, len(self.x) - 1 :] = 1.0
         squared = []
-        for start in range(-BLOCK, n_permutations, BLOCK):
-            labels = np.tile(true, (min(BLOCK, n_permutations - start), 1))
+        for start in range(-_BLOCK, n_permutations, _BLOCK):
+            labels = np.tile(true, (min(_BLOCK, n_permutations - start), 1))
             labels = true if start < 0 else rng.permuted(labels, axis=1)
             mean_y = (labels @ units + self.y[-1]) / self.n_y
             # mean_x = (total - n_y mean_y) / n_x, so one product gives both means.
@@ -113,7 +113,7 @@ class UnitSums:
         return np.concatenate(squared)
 
 
-class Verdict(NamedTuple):
+class _Verdict(NamedTuple):
     """The result of permutations of a statistic taken at several scales."""
 
     statistic: float
@@ -123,7 +123,7 @@ class Verdict(NamedTuple):
     permuted: np.ndarray  # the statistic of every permutation
 
 
-def judge(squared: np.ndarray, level: float, scales: tuple[float, ...]) -> Verdict:
+def judge(squared: np.ndarray, level: float, scales: tuple[float, ...]) -> _Verdict:
     """Combine the scales and compare the true labels (row 0) with the permuted ones.
 
     Each scale is measured in standard deviations of its own permutations, after a cube root, which
@@ -135,7 +135,7 @@ def judge(squared: np.ndarray, level: float, scales: tuple[float, ...]) -> Verdi
     """
     z = _externally_standardised(np.cbrt(squared))
     weights = np.sqrt(scales) / np.sqrt(scales).sum()
-    combined = logsumexp(SHARPNESS * z, axis=1, b=weights) / SHARPNESS
+    combined = logsumexp(_SHARPNESS * z, axis=1, b=weights) / _SHARPNESS
     statistic, permuted = float(combined[0]), combined[1:]
     # Labels that are exchanged within a sample give the same sums, in another order of adding.
     slack = 1e-7 * max(1.0, abs(statistic))
@@ -143,8 +143,8 @@ def judge(squared: np.ndarray, level: float, scales: tuple[float, ...]) -> Verdi
     # Significant: larger than all but the share `level` of the values.
     allowed = int(level * len(z) * (1 + 1e-12))
     threshold = float(np.sort(combined)[::-1][min(allowed, len(z) - 1)])
-    chosen = int((z[0] + np.log(weights) / SHARPNESS).argmax())
-    return Verdict(statistic, count / len(z), threshold, chosen, permuted)
+    chosen = int((z[0] + np.log(weights) / _SHARPNESS).argmax())
+    return _Verdict(statistic, count / len(z), threshold, chosen, permuted)
 
 
 def _externally_standardised(v: np.ndarray) -> np.ndarray:
@@ -168,9 +168,9 @@ def check_permutations(n_permutations: Any, level: Any) -> tuple[int, float]:
     if not is_number(level) or not 0 < level < 1:
         raise ValueError(f"level must be a number between 0 and 1, such as 0.05, got {level!r}.")
     least = int(np.ceil(1 / level)) - 1
-    if not is_count(n_permutations) or not max(least, 2) <= n_permutations <= MOST_PERMUTATIONS:
+    if not is_count(n_permutations) or not max(least, 2) <= n_permutations <= _MOST_PERMUTATIONS:
         raise ValueError(
             f"n_permutations must be an integer, at least {max(least, 2)} for a level of {level} "
-            f"and at most {MOST_PERMUTATIONS}, got {n_permutations!r}."
+            f"and at most {_MOST_PERMUTATIONS}, got {n_permutations!r}."
         )
     return int(n_permutations), float(level)

@@ -6,8 +6,8 @@ import numpy as np
 
 # Blue and vermilion of Okabe and Ito, which colour-blind readers can tell apart.
 OF_X, OF_Y, QUIET = "#0072B2", "#D55E00", "#9a9a9a"
-MOST_BARS = 12
-SHOWN_ROWS = 2000
+_MOST_BARS = 12
+_SHOWN_ROWS = 2000
 
 
 def draw_result(result: Any, axes: Any) -> Any:
@@ -36,7 +36,7 @@ def draw_result(result: Any, axes: Any) -> Any:
         columns = result.columns
     except ValueError:  # objects have no columns
         columns = {}
-    shown = list(columns.items())[:MOST_BARS][::-1]
+    shown = list(columns.items())[:_MOST_BARS][::-1]
     names, shares = [_plain(name) for name, _ in shown], [100 * share for _, share in shown]
     axes[1].barh(names, shares, color=OF_X)
     dependence = isinstance(result.witness, tuple)
@@ -48,7 +48,7 @@ def draw_result(result: Any, axes: Any) -> Any:
         _along_column(result, next(iter(columns), None), axes[2])
         return axes
     f, g = result.witness
-    x, y = (samples.some_points(0, SHOWN_ROWS) for samples in (result.x, result.y))
+    x, y = (samples.some_points(0, _SHOWN_ROWS) for samples in (result.x, result.y))
     axes[2].scatter(f(x), g(y), s=8, alpha=0.5, color=OF_X, linewidths=0)
     axes[2].set(xlabel="f(x)", ylabel="g(y)")
     axes[2].set_title("Functions that vary together", loc="left")
@@ -57,7 +57,7 @@ def draw_result(result: Any, axes: Any) -> Any:
 
 def _along_column(result, name, ax):
     """Both samples along a column, and the mean of the witness there."""
-    x, y = (result.samples.some_points(which, SHOWN_ROWS) for which in (0, 1))
+    x, y = (result.samples.some_points(which, _SHOWN_ROWS) for which in (0, 1))
     both = np.concatenate([x, y])
     values = result.witness(both)
     group = None if name is None else result.samples.column_groups(x.shape[1])[name]

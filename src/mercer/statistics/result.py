@@ -18,13 +18,13 @@ from .samples import Samples
 from .spaces import Spaces
 
 # Columns named in the text form.
-NAMED = 5
+_NAMED = 5
 # Rows of each sample that columns and pictures are made from.
 SHOWN_ROWS = 2000
 # Rows at which a witness is evaluated to find the columns, in all.
-MOST_EVALUATIONS = 100_000
+_MOST_EVALUATIONS = 100_000
 FOLDS = 2
-SHUFFLES = 2
+_SHUFFLES = 2
 
 
 class TestResult(ABC):
@@ -130,7 +130,7 @@ class TestResult(ABC):
             columns = self.columns if self.differs else {}
         except ValueError:  # objects have no columns
             columns = {}
-        named = listed([f"{name} {share:.0%}" for name, share in columns.items()], NAMED)
+        named = listed([f"{name} {share:.0%}" for name, share in columns.items()], _NAMED)
         return {
             "p-value": f"{self.p_value:.3g} ({self.n_permutations} permutations)",
             "statistic": f"{self.statistic:.3g} (threshold {self.threshold:.3g} at level "
@@ -225,7 +225,7 @@ class TwoSampleResult(TestResult):
     def facts(self) -> dict[str, str]:
         """Facts that the text and HTML forms list, name by name."""
         changed = [f"{name} (X: {x}, Y: {y})" for name, (x, y) in self.changed.items()]
-        return super().facts() | ({"changed": listed(changed, NAMED)} if changed else {})
+        return super().facts() | ({"changed": listed(changed, _NAMED)} if changed else {})
 
     @cached_property
     def witness(self) -> RKHSFunction:
@@ -252,11 +252,11 @@ class TwoSampleResult(TestResult):
         x, y = (self.samples.some_points(which, SHOWN_ROWS) for which in (0, 1))
         require_columns(x)
         groups = self.samples.column_groups(x.shape[1])
-        most = max(40, MOST_EVALUATIONS // (2 * FOLDS * len(groups)))
+        most = max(40, _MOST_EVALUATIONS // (2 * FOLDS * len(groups)))
         x, y = (rows[rng.permutation(len(rows))[:most]] for rows in (x, y))
         folds = ((x[i::FOLDS], y[i::FOLDS]) for i in range(FOLDS))
         parts = ((np.concatenate(fold), self._gap_without(*fold)) for fold in folds)
-        return column_shares(parts, groups, rng, SHUFFLES)
+        return column_shares(parts, groups, rng, _SHUFFLES)
 
     def _gap_without(self, x, y):
         """mean f(x) - mean f(y) of changed rows x and y, for the witness f of all other rows."""

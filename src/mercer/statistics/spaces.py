@@ -21,10 +21,10 @@ USUAL = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 # Rows that landmarks are chosen from.
 POOL = 4096
 # Largest residual left at these rows, relative to k(x, x): far below what permutations move.
-TOL = 1e-3
+_TOL = 1e-3
 LEAST_RANK, MOST_RANK = 100, 1000
 # Multiplications that the coordinates of all rows at all scales may take.
-WORK = 2e11
+_WORK = 2e11
 
 
 def as_map(kernel: Any) -> KernelMap | None:
@@ -44,7 +44,7 @@ def generator(random_state: Any) -> np.random.Generator:
 def usual_map(rank: int, n: int) -> KernelMap:
     """A map of at most this rank for n rows. Random pivots leave the least sum of residuals, and
     outliers alone; greedy ones are faster where all rows may become landmarks."""
-    return KernelMap(max_rank=rank, tol=TOL, pivots="greedy" if n <= rank else "random")
+    return KernelMap(max_rank=rank, tol=_TOL, pivots="greedy" if n <= rank else "random")
 
 
 def _checked_scales(scales: Any, kernel: Kernel) -> tuple[float, ...]:
@@ -84,7 +84,7 @@ class Spaces:
         and the coordinates of the pooled rows."""
         bound = bound_to_bulk(kernel_of(kernel), pool)
         chosen = _checked_scales(scales, bound)
-        rank = int(np.clip((WORK / (n_rows * len(chosen))) ** 0.5, LEAST_RANK, MOST_RANK))
+        rank = int(np.clip((_WORK / (n_rows * len(chosen))) ** 0.5, LEAST_RANK, MOST_RANK))
         template = as_map(kernel) or usual_map(rank, pts.n_points(pool))
         maps, coordinates = [], []
         for s in chosen:

@@ -23,30 +23,30 @@ from .parse_dates import DateFormat
 from .parse_numbers import NumberFormat
 from .parse_text import as_texts, is_missing
 
-# What the outputs for a column of numbers are; the values themselves come first.
+# The outputs for a column of numbers; the values themselves come first.
 VALUE, GAP, RANK, LEVEL = "value", "gap", "rank", "level"
 _PLAIN_NUMBER = re.compile(r"-?\d+(\.\d*)?")
-DAY = 86400.0
-YEAR = 365.2425 * DAY
+_DAY = 86400.0
+_YEAR = 365.2425 * _DAY
 # Cycles of a date: name, seconds they last, and how much of the past must be covered to see one.
-CYCLES = (
-    ("time of day", DAY, 2 * DAY),
-    ("weekday", 7 * DAY, 14 * DAY),
-    ("day of year", YEAR, YEAR / 2),
+_CYCLES = (
+    ("time of day", _DAY, 2 * _DAY),
+    ("weekday", 7 * _DAY, 14 * _DAY),
+    ("day of year", _YEAR, _YEAR / 2),
 )
 # Missing values are marked by a column of their own where at least so many rows lack one.
-MARKED = 5
+_MARKED = 5
 # Most values whose ranks are stored; the ranks of values between them are interpolated.
-KNOTS = 1000
+_KNOTS = 1000
 # Columns with so many different values may be categories that were written as numbers; two values
 # say the same either way. There must be some rows for each value.
 FEWEST_LEVELS, MOST_LEVELS, ROWS_PER_LEVEL = 3, 12, 10
 # A rank that correlates with its value as closely as this differs from it by chance, as a rule: so
 # do ranks of uniform columns.
-SAME = 0.99
+_SAME = 0.99
 # Texts from which the directions of n-grams are found, and texts transformed at once.
 FITTED_TEXTS, BLOCK = 10_000, 4096
-HASHED = HashingVectorizer(
+_HASHED = HashingVectorizer(
     analyzer="char_wb", ngram_range=(2, 4), n_features=2**14, norm=None, alternate_sign=False
 )
 
@@ -179,7 +179,7 @@ class Numbers(BaseEstimator):
         self.spread_ = self.spread_ if self.spread_ > 0 else 1.0
         missing = len(x) - len(known)
         self.n_missing_ = missing
-        self.marks_missing_ = missing >= MARKED and len(known) >= MARKED
+        self.marks_missing_ = missing >= _MARKED and len(known) >= _MARKED
         self.ranks_ = Ranks.of(known) if self.ranks else None
         values = np.unique(known)
         few = FEWEST_LEVELS <= len(values) <= MOST_LEVELS
@@ -243,8 +243,8 @@ class Ranks(BaseEstimator):
     def fit(self, known: np.ndarray) -> Self:
         knots, counts = np.unique(known, return_counts=True)
         shares = (np.cumsum(counts) - counts / 2) / len(known)
-        if len(knots) > KNOTS:
-            some = np.unique(np.linspace(0, len(knots) - 1, KNOTS).round().astype(int))
+        if len(knots) > _KNOTS:
+            some = np.unique(np.linspace(0, len(knots) - 1, _KNOTS).round().astype(int))
             knots, shares = knots[some], shares[some]
         self.knots_, self.shares_ = knots, shares
         found = np.interp(known, knots, shares)
@@ -260,7 +260,7 @@ class Ranks(BaseEstimator):
         largest = np.abs(known).max()
         scaled = known / largest
         alike = np.corrcoef(ranks.transform(known), scaled)[0, 1] if scaled.std() > 0 else 1.0
-        return None if alike > SAME else ranks
+        return None if alike > _SAME else ranks
 
     def transform(self, x: np.ndarray) -> np.ndarray:
         return (np.interp(x, self.knots_, self.shares_) - self.centre_) / self.spread_
@@ -313,10 +313,10 @@ class Dates(BaseEstimator):
         known = x[~np.isnan(x)]
         self.day_ = Numbers().fit(x, name)
         covered = float(known.max() - known.min())
-        with_time = bool((known % DAY > 0).any())
+        with_time = bool((known % _DAY > 0).any())
         self.cycles_ = [
             (cycle, length)
-            for cycle, length, least in CYCLES
+            for cycle, length, least in _CYCLES
             if covered >= least and (cycle != "time of day" or with_time)
         ]
         self.names_ = list(self.day_.names_)
@@ -384,7 +384,7 @@ def ngram_counts(texts: Sequence[str]) -> Any:
     for text in texts:
         words += [number.setdefault(word, len(number)) for word in text.lower().split()]
         ends.append(len(words))
-    of_words = HASHED.transform(list(number) or [""])
+    of_words = _HASHED.transform(list(number) or [""])
     shape = (len(texts), of_words.shape[0])
     return scipy.sparse.csr_matrix((np.ones(len(words)), words, ends), shape=shape) @ of_words
 

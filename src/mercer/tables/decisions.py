@@ -20,7 +20,7 @@ Decision = tuple[Any, dict[str, Any]]
 # Fewer rows than this cannot show that a column is unique per row.
 IDENTIFIED = 10
 # Texts without a space and at least so long may be sequences (DNA, proteins, SMILES).
-SEQUENCE = 15
+_SEQUENCE = 15
 # Single words that so many rows have on average are names of things, of states, say. Up to so many
 # rows they have a column each; with more, the effect of each on the target is found (see
 # `target_encoding`). And columns of 0 and 1 for such names, at most.
@@ -222,7 +222,7 @@ def _are_sequences(known):
 
     Identifiers of that length have digits, or separators at fixed places.
     """
-    if np.median([len(text) for text in known]) < SEQUENCE:
+    if np.median([len(text) for text in known]) < _SEQUENCE:
         return False
     letters = sum(text.replace("-", "").replace("*", "").isalpha() for text in known)
     bonds = sum(bool(_SMILES.fullmatch(text)) and any(c in text for c in "()=#") for text in known)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..engine import check_at_least
 from ..kernels import listed
 from ..kernels import points as pts
-from ..rows import drawn_rows, gather, in_pieces, lazily, refuse_stream
+from ..rows import drawn_rows, gather, in_pieces, lazily
 from .columns import Categories, Dates, Numbers
 from .decisions import Decisions, check_finite
 from .encoder_tools import effects_of, name_outputs
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Arguments that name columns.
-ROLES = ("keep", "number", "category", "ignore", "id")
-ALLOWED: dict[str, tuple[Any, ...]] = {
+_ROLES = ("keep", "number", "category", "ignore", "id")
+_ALLOWED: dict[str, tuple[Any, ...]] = {
     "scale": ("standard", "unit", "none"),
     "text": ("ngrams", "drop"),
     "ranks": (True, False),
@@ -35,7 +35,7 @@ ALLOWED: dict[str, tuple[Any, ...]] = {
     "dayfirst": (True, False, None),
 }
 UNREAD = "values that cannot be read count as missing"
-# What each column of plain numbers has of its own; so few are not worth arrays.
+# Attributes that differ among columns of plain numbers; arrays hold them for so many or more.
 OWN, MANY_ALIKE = ("median_", "centre_", "spread_"), 20
 
 
@@ -203,7 +203,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         A Dask collection is encoded partition by partition, when the result is asked for. Texts in
         columns of numbers and dates that cannot be read count as missing, with a warning.
         """
-        refuse_stream(X)
         check_is_fitted(self)
         return self._encoded(read_columns(self, X))
 
@@ -359,13 +358,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     # --- reading the input ------------------------------------------------------------------------
 
     def _check_parameters(self):
-        for name, allowed in ALLOWED.items():
+        for name, allowed in _ALLOWED.items():
             value = getattr(self, name)
             plain = value.item() if isinstance(value, np.generic) else value
             if not any(type(plain) is type(one) and plain == one for one in allowed):
                 shown = " or ".join(map(repr, allowed))
                 raise ValueError(f"{name} must be {shown}, got {value!r}.")
-        for name in ROLES:
+        for name in _ROLES:
             value = getattr(self, name)
             named = isinstance(value, (list, tuple)) and all(isinstance(n, str) for n in value)
             if value is not None and not named:
@@ -378,7 +377,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _check_named(self, names):
         """Columns that arguments name are there, and are named once."""
         role: dict[str, str] = {}
-        for argument in ROLES:
+        for argument in _ROLES:
             for name in getattr(self, argument) or ():
                 if name not in names:
                     raise ValueError(

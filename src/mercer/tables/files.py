@@ -30,16 +30,16 @@ from .parse_text import MISSING, as_texts
 from .reading import Notation
 from .typed import is_decimal, typed_frame
 
-SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", r"\s+": "spaces"}
-PACKED = (".gz", ".bz2", ".xz", ".zip")
-TEXTS = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", r"\s+": "spaces"}
+_PACKED = (".gz", ".bz2", ".xz", ".zip")
+_TEXTS = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
 PARQUET, JSON = (".parquet", ".pq"), (".jsonl", ".ndjson", ".json")
-KNOWN = "csv, tsv, txt, xlsx, json, jsonl, parquet (also packed as gz, bz2, xz or zip), npz"
-MISSING_TEXTS = sorted({m for t in MISSING for m in (t, t.upper(), t.capitalize())})
-# What stands between spaces or tabs, quoted or not.
+_KNOWN = "csv, tsv, txt, xlsx, json, jsonl, parquet (also packed as gz, bz2, xz or zip), npz"
+_MISSING_TEXTS = sorted({m for t in MISSING for m in (t, t.upper(), t.capitalize())})
+# A field between spaces or tabs, quoted or not.
 _SPACED = re.compile(r'"[^"]*"|[^ \t]+')
 # Lines that are looked at to find the separator and the header.
-LOOKED_AT = 200
+_LOOKED_AT = 200
 # A file may unpack to this many bytes, or to RATIO times its own size: tables shrink by 3 to 30.
 UNPACKED, RATIO = 1 << 28, 100
 
@@ -125,10 +125,10 @@ def read_table(
             frame = _from_sheets(content, name, notes)
         elif kind in JSON:
             frame = _from_json(content, encoding, kind)
-        elif kind in TEXTS:
+        elif kind in _TEXTS:
             frame, separator = _from_text(content, sep, encoding, notes, {target, *category})
         else:
-            raise BadInput(f"{name}: unknown kind of file; known: {KNOWN}.")
+            raise BadInput(f"{name}: unknown kind of file; known: {_KNOWN}.")
     if frame.empty:
         raise BadInput(f"{name} has no rows.")
     if 2 * sum(str(name).startswith("Unnamed: ") for name in frame.columns) > frame.shape[1]:
@@ -185,7 +185,7 @@ def _content(path):
         missing = f"the file {str(path)!r} does not exist."
         raise BadInput(f"{path} is not a file." if path.exists() else missing)
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    packing = suffixes.pop() if suffixes and suffixes[-1] in PACKED else None
+    packing = suffixes.pop() if suffixes and suffixes[-1] in _PACKED else None
     with _errors_of_readers("unpack", path.name):
         content = _unpacked(path.read_bytes(), packing, path.name)
     if not content.strip():
@@ -317,11 +317,11 @@ def _nested(name):
 def _from_text(content, sep, encoding, notes, kept):
     text = _decoded(content, encoding, notes)
     sep = {"tab": "\t", "\\t": "\t", "space": r"\s+", " ": r"\s+"}.get(sep, sep)
-    lines = list(islice(_lines(text), LOOKED_AT))
+    lines = list(islice(_lines(text), _LOOKED_AT))
     if sep is None:
         sep = _separator(lines)
         if sep not in (",", None):
-            notes.append(f"columns are separated by {SEPARATORS[sep]}")
+            notes.append(f"columns are separated by {_SEPARATORS[sep]}")
         sep = sep or ","
     elif len(sep) != 1 and sep != r"\s+":
         raise BadInput(f"--sep must be one character, 'tab' or 'space', got {sep!r}.")
@@ -354,7 +354,7 @@ def _from_text(content, sep, encoding, notes, kept):
     common |= {"names": names, "header": None if headless else 0, "index_col": False}
     common["keep_default_na"] = False
     content = text.encode()  # a quarter of what StringIO takes
-    frame = pd.read_csv(io.BytesIO(content), na_values=MISSING_TEXTS, low_memory=False, **common)
+    frame = pd.read_csv(io.BytesIO(content), na_values=_MISSING_TEXTS, low_memory=False, **common)
     # Numbers that pandas reads may be codes, or mean something else in this file: "1.167".
     between = re.escape(sep) if len(sep) == 1 else ""
     codes = re.search(rf'(?:^|["\s{between}])0\d', text, re.M) is not None
@@ -411,7 +411,7 @@ def _decoded(content, encoding, notes):
 def _separator(lines):
     """The character that cuts most lines into the same number of parts, more than one."""
     best = None
-    for sep in SEPARATORS:
+    for sep in _SEPARATORS:
         if len(sep) == 1 and not any(sep in line for line in lines):
             continue
         sizes = [len(row) for row in _fields(lines, sep)]
@@ -506,7 +506,7 @@ def _below_headers(frame, notes):
     other rows have; so may the next row.
     """
     texts = {
-        name: as_texts(frame[name].iloc[:LOOKED_AT])
+        name: as_texts(frame[name].iloc[:_LOOKED_AT])
         for name in frame.columns
         if frame[name].dtype.kind not in "fiubM"
     }

@@ -10,8 +10,8 @@ from ..kernels import listed
 NUMBER, BOOLEAN, CATEGORY, DATE, TEXT = "number", "boolean", "category", "date", "text"
 IDENTIFIER, CONSTANT, EMPTY, KEPT = "identifier", "constant", "empty", "kept"
 IGNORED = "ignored"
-LEFT_OUT = "left out"
-AS_WELL = " as well"
+_LEFT_OUT = "left out"
+_AS_WELL = " as well"
 EFFECT = "the effect of each value"
 NO_HELP = "rows left out are predicted better without"
 # Columns whose reading is shown.
@@ -19,9 +19,9 @@ SHOWN = 4
 
 
 # Numbers that stand for a missing value in many files.
-SENTINELS = frozenset(s * int("9" * k) for k in range(2, 7) for s in (1, -1))
+_SENTINELS = frozenset(s * int("9" * k) for k in range(2, 7) for s in (1, -1))
 # Texts that name a sum over other rows.
-TOTALS = frozenset(
+_TOTALS = frozenset(
     ["total", "totals", "grand total", "subtotal", "sum", "all", "overall", "average", "mean"]
     + ["gesamt", "summe", "totale", "somme", "suma", "totaal"]
 )
@@ -44,7 +44,7 @@ def sentinel_of(known: np.ndarray) -> tuple[float, int] | None:
     """(value, rows) of a number such as -999 that lies far from all others; None elsewhere."""
     for value in (known.min(), known.max()):
         rest = known[known != value]
-        if value not in SENTINELS or not len(rest):
+        if value not in _SENTINELS or not len(rest):
             continue
         gap = np.abs(rest - value).min()
         if gap > 2 * np.ptp(rest) and gap > 2 * np.abs(rest).max() / 3:
@@ -60,7 +60,7 @@ def total_of(
     A single one is the last row, or has the largest value in most of the columns of numbers. Where
     there are several, one per group, they are typically larger than 95 % of the others there.
     """
-    named = np.array([text is not None and text.lower() in TOTALS for text in texts])
+    named = np.array([text is not None and text.lower() in _TOTALS for text in texts])
     n = int(named.sum())
     if not 0 < n <= len(texts) / 4 or len(texts) < 10:
         return None
@@ -94,15 +94,15 @@ def notes_on_reading(read: Iterable[tuple[str, str, str, str, bool]]) -> list[st
 
 def with_further(action: str, encoder: Any) -> str:
     """The action on a column of numbers, and what else its encoder makes of it."""
-    plain = action.split(", and ")[0] if action.endswith(AS_WELL) else action
+    plain = action.split(", and ")[0] if action.endswith(_AS_WELL) else action
     told = {"rank": "ranked", "level": "split by value"}
     further = [words for kind, words in told.items() if kind in encoder.kinds_]
-    return f"{plain}, and {' and '.join(further)}{AS_WELL}" if further else plain
+    return f"{plain}, and {' and '.join(further)}{_AS_WELL}" if further else plain
 
 
 def left_out(name: str, kind: str, reason: str) -> tuple[None, dict[str, Any]]:
     """(no encoder, record) of a column that is not used."""
-    return decision(None, name, kind, LEFT_OUT, np.zeros(0), reason)
+    return decision(None, name, kind, _LEFT_OUT, np.zeros(0), reason)
 
 
 def notes_on(columns: Sequence[dict[str, Any]]) -> list[str]:
@@ -148,7 +148,7 @@ def _note(action, reason, records):
     n = len(records)
     columns = f"{n} column{'s' if n > 1 else ''}"
     was, kinds = ("was" if n == 1 else "were"), {record["kind"] for record in records}
-    if action == LEFT_OUT:
+    if action == _LEFT_OUT:
         what = {IDENTIFIER: " of identifiers", TEXT: " of free text"}.get(records[0]["kind"], "")
         why = f" ({reason})" if records[0]["kind"] != TEXT or reason == NO_HELP else ""
         return f"{columns}{what} {was} left out{why}: {names}."

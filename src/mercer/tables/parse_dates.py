@@ -35,7 +35,7 @@ _FORMS = (
 )
 _MONTHS = "january february march april may june july august september october november december"
 # So many different numbers such as 192607 or 20120131, in several years, are not so by chance.
-LEAST_DIGITS = 10
+_LEAST_DIGITS = 10
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def read_dates(
 def are_digits_of_dates(texts: Iterable[str]) -> bool:
     """Whether different texts are all months as 192607, or all days as 20120131."""
     texts = set(texts)
-    alike = len(texts) >= LEAST_DIGITS and len({len(text) for text in texts}) == 1
+    alike = len(texts) >= _LEAST_DIGITS and len({len(text) for text in texts}) == 1
     return (
         alike
         and all(_DIGITS.fullmatch(text) and _date(text, False) is not None for text in texts)
@@ -103,7 +103,7 @@ def are_digits_of_dates(texts: Iterable[str]) -> bool:
 def dates_in_digits(values: np.ndarray) -> np.ndarray | None:
     """Whole numbers as datetime64[us] where their digits are those of dates; None elsewhere."""
     known = np.unique(values[~np.isnan(values)])
-    if len(known) < LEAST_DIGITS or known[0] < 180001 or known[-1] > 20991231 or any(known % 1):
+    if len(known) < _LEAST_DIGITS or known[0] < 180001 or known[-1] > 20991231 or any(known % 1):
         return None
     if not np.isin(known // (100 if known[0] > 1e7 else 1) % 100, np.arange(1, 13)).all():
         return None

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from .parse_text import MOSTLY, Format, ReadColumn
 
 # A word behind numbers that is not a known unit must stand behind so many of them.
-WORD_ROWS = 5
+_WORD_ROWS = 5
 # With a larger share of "<5" and ">5" these are names of ranges, not measurements at a limit.
-MOST_BOUNDS = 0.5
+_MOST_BOUNDS = 0.5
 
 # Signs as typed, and as typesetters print them (U+2212).
 _MINUS = "\u2212"
@@ -148,13 +148,13 @@ class TextColumn:
         units = self.tally(lambda shape: _plain_unit(shape["unit"] or ""))
         del units[""]
         for unit, n in units.most_common(1):
-            words = len(unit) >= 3 and n >= WORD_ROWS and n >= MOSTLY * self.total
+            words = len(unit) >= 3 and n >= _WORD_ROWS and n >= MOSTLY * self.total
             if words or _UNITS.fullmatch(unit):
                 return unit
         return ""
 
 
-class TableDecimal(NamedTuple):
+class _TableDecimal(NamedTuple):
     """The decimal mark of a table (None: nothing speaks for a comma), and whether it is sure."""
 
     mark: str | None
@@ -163,7 +163,7 @@ class TableDecimal(NamedTuple):
 
 def decimal_of(
     columns: Iterable[TextColumn], separator: str | None = None, points: int = 0
-) -> TableDecimal:
+) -> _TableDecimal:
     """The mark of most columns that tell, or else by separator and currency.
 
     `points` further columns have a decimal point.
@@ -176,19 +176,19 @@ def decimal_of(
             votes["." if marks["."] > marks[","] else ","] += 1
         hints[column.currency()] += 1
     if votes["."] != votes[","]:
-        return TableDecimal("." if votes["."] > votes[","] else ",", len(votes) == 1)
+        return _TableDecimal("." if votes["."] > votes[","] else ",", len(votes) == 1)
     if votes:
-        return TableDecimal("," if separator == ";" else ".", False)
+        return _TableDecimal("," if separator == ";" else ".", False)
     if separator == ",":  # with decimal commas, columns would be separated by something else
-        return TableDecimal(".", True)
-    return TableDecimal("," if hints[","] and not hints["."] else None, False)
+        return _TableDecimal(".", True)
+    return _TableDecimal("," if hints[","] and not hints["."] else None, False)
 
 
-UNKNOWN = TableDecimal(None, False)
+_UNKNOWN = _TableDecimal(None, False)
 
 
 def read_numbers(
-    column: TextColumn, decimal: str | None = None, table: TableDecimal = UNKNOWN
+    column: TextColumn, decimal: str | None = None, table: _TableDecimal = _UNKNOWN
 ) -> ReadColumn | None:
     """Texts as numbers; None where most are not.
 
@@ -205,7 +205,7 @@ def read_numbers(
         decimal = "." if marks["."] > marks[","] else ","
     if decimal is None and (marks["?"] or marks["."]):
         decimal = table.mark or "."
-    if column.tally(lambda shape: bool(shape["bound"]))[True] > MOST_BOUNDS * column.total:
+    if column.tally(lambda shape: bool(shape["bound"]))[True] > _MOST_BOUNDS * column.total:
         return None
     # A point between thousands is worth a word even where all other columns agree.
     open = column.open_texts() if undecided and not (table.sure and decimal == ".") else []
@@ -220,7 +220,7 @@ def read_numbers(
 
 
 def read_forced(
-    column: TextColumn, decimal: str | None, table: TableDecimal = UNKNOWN
+    column: TextColumn, decimal: str | None, table: _TableDecimal = _UNKNOWN
 ) -> ReadColumn:
     """A column that the user calls one of numbers: what cannot be read is missing."""
     read = read_numbers(column, decimal, table)

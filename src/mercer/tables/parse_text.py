@@ -9,8 +9,8 @@ import numpy as np
 # A column is read as numbers (or dates) where at least this share of its values are.
 MOSTLY = 0.95
 # Spaces, and control characters such as the end of file of old systems.
-BLANK = "".join(map(chr, range(33))) + "\x7f\x85\xa0"
-# What people write where they have no value.
+_BLANK = "".join(map(chr, range(33))) + "\x7f\x85\xa0"
+# Texts that people write for a missing value.
 MISSING = frozenset(
     ["", "?", "-", "--", "—", ".", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "<na>"]
 )
@@ -36,7 +36,7 @@ def as_texts(values: Iterable[Any]) -> np.ndarray:
     for i, value in enumerate(values):
         if isinstance(value, str):
             if value not in known:
-                text = value.strip(BLANK)
+                text = value.strip(_BLANK)
                 known[value] = None if is_missing(text) else text
             texts[i] = known[value]
         else:

@@ -21,9 +21,9 @@ from .parse_numbers import NumberFormat
 from .parse_text import Format
 
 # Numbers (or dates) and other values are told apart where each are at least this share.
-SHARE = 0.05
-REPEATED = "repeated"
-FORMATS: dict[str, Format] = {NUMBER: NumberFormat(), DATE: DateFormat()}
+_SHARE = 0.05
+_REPEATED = "repeated"
+_FORMATS: dict[str, Format] = {NUMBER: NumberFormat(), DATE: DateFormat()}
 
 
 class _Mark(NamedTuple):
@@ -31,15 +31,15 @@ class _Mark(NamedTuple):
 
     name: str  # of the column that says so
     column: Any
-    what: str  # NUMBER, DATE or REPEATED
+    what: str  # NUMBER, DATE or _REPEATED
     repeated: frozenset[str] = frozenset()
 
     def of(self, frame: Any) -> np.ndarray:
         """Yes or no for each row of a frame."""
         texts = spelled(column_values(frame[self.column], ""))
-        if self.what == REPEATED:
+        if self.what == _REPEATED:
             return np.array([text in self.repeated for text in texts])
-        return ~np.isnan(FORMATS[self.what].read(texts))
+        return ~np.isnan(_FORMATS[self.what].read(texts))
 
 
 class SampleEncoder(TableEncoder):
@@ -122,13 +122,13 @@ def _marks_of(whole: Any, changed: dict[str, tuple[str, str]]) -> list[_Mark]:
         texts = spelled(column_values(whole[column], ""))
         texts = texts[[text is not None for text in texts]]
         if kind not in (NUMBER, DATE) and len(texts):
-            for what, format in FORMATS.items():
-                if SHARE <= (~np.isnan(format.read(texts))).mean() <= 1 - SHARE:
+            for what, format in _FORMATS.items():
+                if _SHARE <= (~np.isnan(format.read(texts))).mean() <= 1 - _SHARE:
                     mark(column, what, f"a {what}")
         if kind == IDENTIFIER or IDENTIFIER in changed.get(str(column), ()):
             repeated = frozenset(t for t, count in Counter(texts).items() if count > 1)
             if repeated:
-                mark(column, REPEATED, REPEATED, repeated=repeated)
+                mark(column, _REPEATED, _REPEATED, repeated=repeated)
     return found
 
 

@@ -22,11 +22,11 @@ from .columns import as_codes, texts_of
 # Rows that a value needs for a mean of its own, and the share of rows that must have such a value.
 LEAST_ROWS, LEAST_SHARE = 10, 0.5
 # Means are used where differences as large as theirs arise by chance with at most this probability.
-CHANCE = 1e-3
+_CHANCE = 1e-3
 # Most columns of means for one column of a table: one per target, or per class but the last.
 MOST_MEANS = 10
 # Effects of known values that stand for that of an unseen one.
-DRAWS = 16
+_DRAWS = 16
 # Words per value from which on its n-grams are kept beside the means.
 WORDS = 1.5
 
@@ -81,7 +81,7 @@ class TargetEncoding(BaseEstimator):
     @property
     def is_significant_(self) -> bool:
         """Whether the values differ by more than chance, for enough of the rows."""
-        return self.chance_ <= CHANCE
+        return self.chance_ <= _CHANCE
 
     def unseen(self, values: np.ndarray) -> np.ndarray:
         """Which rows have a value that `fit` has not seen."""
@@ -89,7 +89,7 @@ class TargetEncoding(BaseEstimator):
         texts = texts_of(as_codes(values, known))
         return np.array([text not in known for text in texts], dtype=bool)
 
-    def draws(self, most: int = DRAWS) -> np.ndarray:
+    def draws(self, most: int = _DRAWS) -> np.ndarray:
         """Effects of known values, spread over their range: what an unseen value may have."""
         effects = self.means_[: len(self.levels_)]
         order = np.argsort(effects[:, 0])

@@ -16,9 +16,9 @@ from .parse_text import MISSING, as_texts
 from .reading import Notation
 
 # Texts that programs write for a missing value: as a target too, they say that there is none.
-NEVER_LABELS = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "<na>"])
+_NEVER_LABELS = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "<na>"])
 # Share of the rows from which on another such text, as "None" or "-", is a class of a target.
-FREQUENT = 0.05
+_FREQUENT = 0.05
 # A point with other than three digits behind it, or with a zero or four digits before it.
 _IS_DECIMAL = r"\.(?:\d{0,2}|\d{4,})(?:[eE].*)?$|^\D*0\d*\.|^\D*\d{4,}\."
 _CODE = r"^0\d+$"
@@ -116,7 +116,7 @@ def _labels(column, texts, reading, notes):
     labels = {
         text
         for text, n in gaps.items()
-        if text.lower() not in NEVER_LABELS and n >= FREQUENT * len(raw)
+        if text.lower() not in _NEVER_LABELS and n >= _FREQUENT * len(raw)
     }
     if labels and reading.columns({"target": texts}):
         labels = set()  # gaps among numbers

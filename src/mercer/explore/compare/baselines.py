@@ -30,7 +30,7 @@ NGRAMS, NUMBERS = "n-grams", "numbers"
 # Trees of all classes together; more classes get fewer rounds.
 MOST_TREES = 1000
 # Up to this many, trees grow faster with one thread: several would wait for each other.
-ENTRIES_FOR_ONE_THREAD = 200_000
+_ENTRIES_FOR_ONE_THREAD = 200_000
 
 
 @dataclass
@@ -130,7 +130,7 @@ def models_of_numbers(
 
 def _scored(name, model, data, X):
     y = data.target if data.codes is None else data.codes
-    threads = 1 if X is not None and np.size(X) <= ENTRIES_FOR_ONE_THREAD else None
+    threads = 1 if X is not None and np.size(X) <= _ENTRIES_FOR_ONE_THREAD else None
     X = np.zeros((len(data), 1)) if X is None else X  # a constant does not look at it
 
     def predict(training: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, None]:

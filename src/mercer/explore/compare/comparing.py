@@ -23,7 +23,7 @@ from .scores import kernel_scores, shrinkage
 from .tuning import Candidates, rounded
 
 # Rows up to which one thread of BLAS is faster.
-FEW_ROWS = 600
+_FEW_ROWS = 600
 
 
 def compare_kernels(
@@ -152,7 +152,7 @@ def compare_kernels(
     if len(data) > SPECTRUM_ROWS:
         data.notes.append(f"Spectra are those of {SPECTRUM_ROWS} of the points.")
     steps = _Progress(len(by_name) * (1 + len(data.folds) + len(names)), verbose, callback)
-    with closing(steps.bar), one_blas_thread(if_small=len(data), small=FEW_ROWS):
+    with closing(steps.bar), one_blas_thread(if_small=len(data), small=_FEW_ROWS):
         spaces = []
         for name, kernel in by_name.items():
             space = _measured(name, kernel, data, bool(tune), steps)

@@ -16,7 +16,7 @@ ACCURACY: str = "accuracy"
 BALANCED: str = "balanced accuracy"
 R2: str = "R²"
 # The scores that may decide, with the targets that have them.
-SCORINGS = {"auto": None, "accuracy": CLASSES, "balanced_accuracy": CLASSES, "r2": NUMBERS}
+_SCORINGS = {"auto": None, "accuracy": CLASSES, "balanced_accuracy": CLASSES, "r2": NUMBERS}
 # Folds are repeated with new divisions as long as the training sets have no more rows than this
 # together: small data get more repeats, and so more certainty for the same time.
 # Five folds alone have four degrees of freedom, with which hardly anything can be claimed.
@@ -24,7 +24,7 @@ FOLD_ROWS, LEAST_REPEATS, MOST_REPEATS = 10000, 2, 6
 # Rows that follow each other are alike where they are closer than rows with the same target in this
 # share of the cases, and by so many standard deviations.
 ALIKE_SHARE, ALIKE_SURELY = 0.6, 4.0
-FOLLOWING = (
+_FOLLOWING = (
     "rows that follow each other are alike, as in a series or in groups: they are not independent, "
     "so scores are too high and differences less certain than they look (groups=... keeps rows "
     "that belong together in one fold)."
@@ -78,7 +78,7 @@ class ComparedRows(Explored):
                     f"rough: {listed(rare)}."
                 )
         if _follow_each_other(self):
-            self.notes.append(FOLLOWING)
+            self.notes.append(_FOLLOWING)
 
     @property
     def score_name(self) -> str | None:
@@ -155,11 +155,11 @@ class ComparedRows(Explored):
 
 def _is_balanced(scoring, task):
     """Whether every class counts the same; a score that the target does not have is refused."""
-    if not isinstance(scoring, str) or scoring not in SCORINGS:
-        raise ValueError(f"scoring must be one of {listed(list(SCORINGS))}, got {scoring!r}.")
-    wanted = SCORINGS[scoring]
+    if not isinstance(scoring, str) or scoring not in _SCORINGS:
+        raise ValueError(f"scoring must be one of {listed(list(_SCORINGS))}, got {scoring!r}.")
+    wanted = _SCORINGS[scoring]
     if wanted is not None and task is not None and wanted != task:
-        fitting = [name for name, target in SCORINGS.items() if target == task]
+        fitting = [name for name, target in _SCORINGS.items() if target == task]
         raise ValueError(
             f"scoring={scoring!r} is for {HOLDS[wanted]}, and the target "
             f"holds {HOLDS[task]}: use {' or '.join(fitting)}, or say what the target is (task)."

@@ -25,9 +25,9 @@ MEANING = {
 }
 # Penalties relative to the mean variance of the rows in feature space: far beyond both ends of
 # what is useful, so that the best one does not lie at an end.
-PENALTIES = np.logspace(-8, 4, 37)
+_PENALTIES = np.logspace(-8, 4, 37)
 # Neighbours of the nearest-neighbour score, which is shown but does not decide.
-N_NEIGHBOURS = 5
+_N_NEIGHBOURS = 5
 
 
 @dataclass(kw_only=True)
@@ -35,7 +35,7 @@ class Scored:
     """Scores of one model."""
 
     scores: dict[str, np.ndarray] = field(default_factory=dict)  # by fold; the deciding one first
-    # Of each row by a model that has not seen it: codes of classes, or numbers.
+    # Codes of classes, or numbers: each row is predicted by a model that has not seen it.
     predicted: np.ndarray | None = None
 
     @property
@@ -89,7 +89,7 @@ def kernel_scores(candidates: Any, data: ComparedRows, advance: Callable[[], Non
         diagonal = np.diagonal(candidates.matrix(tuned.number, training))
         # By the nearest training rows in feature space: the most frequent class, or the mean.
         # |phi(z) - phi(x)|^2 less k(z, z), which is common to all x
-        size = min(N_NEIGHBOURS, len(training))
+        size = min(_N_NEIGHBOURS, len(training))
         nearest = np.argpartition(diagonal - 2 * K_new, size - 1, axis=1)[:, :size]
         votes = Y[nearest].mean(axis=1)
         advance()
@@ -106,7 +106,7 @@ def kernel_scores(candidates: Any, data: ComparedRows, advance: Callable[[], Non
 
 def ridge_on(K: np.ndarray, Y: np.ndarray, importance: np.ndarray | None = None) -> RidgeSolution:
     """From k(x_i, x_j) and targets (n, m); `importance` weighs the rows in the mean error."""
-    rule = LeaveOneOut(PENALTIES, relative=True, importance=importance)
+    rule = LeaveOneOut(_PENALTIES, relative=True, importance=importance)
     problem = RidgeProblem(Training.of(Precomputed(), K), Y, rule, intercept=True)
     return solve_ridge(problem, "direct")
 

@@ -15,15 +15,15 @@ from .folds import ComparedRows
 from .scores import ridge_on
 
 # Widths tried, as factors of gamma around the value that the data suggest.
-FACTORS = tuple(4.0**j for j in range(-4, 3))
+_FACTORS = tuple(4.0**j for j in range(-4, 3))
 # Widths are chosen on at most so many training rows; the penalty is chosen on all of them.
-TUNED_ON = 300
+_TUNED_ON = 300
 # Matrices of all candidates are kept for samples of up to this size (32 MB each at 2000).
-KEPT = 2000
+_KEPT = 2000
 
 
 @dataclass
-class Tuned:
+class _Tuned:
     """One candidate of a kernel, fitted to some rows."""
 
     number: int
@@ -52,14 +52,14 @@ class Candidates:
     ) -> np.ndarray:
         """k(rows, columns) of one candidate; columns=None: against the rows themselves."""
         columns = rows if columns is None else columns
-        if self.data.gram or len(self.data) <= KEPT:
+        if self.data.gram or len(self.data) <= _KEPT:
             if number not in self._matrices:
                 self._matrices[number] = _values(self.kernels[number], self.data.X)
             return self._matrices[number][np.ix_(rows, columns)]
         X, Y = self.data.take(rows), self.data.take(columns)
         return _values(self.kernels[number], X, None if columns is rows else Y)
 
-    def tune(self, rows: np.ndarray) -> Tuned:
+    def tune(self, rows: np.ndarray) -> _Tuned:
         """The best width and penalty for these rows."""
         Y, importance = self.data.targets[rows], None
         if self.data.balanced:
@@ -67,14 +67,14 @@ class Candidates:
         number, errors = 0, []
         if len(self.kernels) > 1:
             few = np.arange(len(rows))
-            if len(rows) > TUNED_ON:
-                few = np.random.default_rng(0).permutation(len(rows))[:TUNED_ON]
+            if len(rows) > _TUNED_ON:
+                few = np.random.default_rng(0).permutation(len(rows))[:_TUNED_ON]
             part = Y[few], None if importance is None else importance[few]
             for j in range(len(self.kernels)):
                 choice = ridge_on(self.matrix(j, rows[few]), *part).choice
                 errors.append(float(choice.errors.min()))
             number = int(np.argmin(errors))
-        return Tuned(number, ridge_on(self.matrix(number, rows), Y, importance), errors)
+        return _Tuned(number, ridge_on(self.matrix(number, rows), Y, importance), errors)
 
 
 def tunable_widths(kernel: Kernel) -> list[str]:
@@ -112,7 +112,7 @@ def _path(kernel, X, names):
     start = start.bind(X)
     found = start.get_params(deep=True)
     kernels, values = [], []
-    for factor in FACTORS:
+    for factor in _FACTORS:
         changed = {
             name: rounded(found[name] / factor**0.5 if name in lengths else found[name] * factor)
             for name in names

@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 # Share of all squared lengths that 5 % of the points may hold before these decide everything.
 # Gaussian points in a plane give 0.2.
-DOMINATED = 0.5
+_DOMINATED = 0.5
 # Share of the points that the effective dimension may reach before each point is alone.
-ISOLATED = 0.5
+_ISOLATED = 0.5
 # Share of the squared lengths that varies; below it all points look alike.
-ALIKE = 1e-3
-# What connects isolated points, and what tells points that look alike apart.
-WAYS = {
+_ALIKE = 1e-3
+# The change of a kernel's parameters that connects isolated points, or separates similar ones.
+_WAYS = {
     "gamma": ("a smaller gamma", "a larger gamma"),
     "length_scale": ("a larger length_scale", "a smaller length_scale"),
     "degree": ("a lower degree", "a higher degree"),
 }
-LEVEL = 0.95
+_LEVEL = 0.95
 INTERVAL = "95 % intervals, corrected for overlapping training sets (Nadeau and Bengio)"
 
 
@@ -48,18 +48,18 @@ def findings(measures: "Measures | LiveSpace", n: int, kernel: Kernel) -> list[s
         found.append(
             "is not a kernel on this data: it has negative eigenvalues, which were set to zero here"
         )
-    if measures.longest_share > DOMINATED and n >= 20:
+    if measures.longest_share > _DOMINATED and n >= 20:
         found.append(
             f"is dominated by a few long points: 5 % of the rows hold "
             f"{100 * measures.longest_share:.0f} % of all squared lengths (Normalized(k) takes "
             "that away)"
         )
-    if measures.effective_dimension > ISOLATED * n:
+    if measures.effective_dimension > _ISOLATED * n:
         found.append(
             f"spreads the points over {measures.effective_dimension:.0f} directions: nearly every "
             f"point is alone{_advice(kernel, wider=True)}"
         )
-    elif measures.relative_variance < ALIKE:
+    elif measures.relative_variance < _ALIKE:
         found.append(
             f"sees all points as nearly alike: only {100 * measures.relative_variance:.2g} % of "
             f"their squared length varies{_advice(kernel, wider=False)}"
@@ -70,7 +70,7 @@ def findings(measures: "Measures | LiveSpace", n: int, kernel: Kernel) -> list[s
 def _advice(kernel, wider):
     """Advice for kernels that have something to change."""
     has = {name.rpartition("__")[2] for name in kernel.get_params(deep=True)}
-    ways = [pair[not wider] for name, pair in WAYS.items() if name in has]
+    ways = [pair[not wider] for name, pair in _WAYS.items() if name in has]
     done = "connects them" if wider else "tells them apart"
     return f" ({' or '.join(ways)} {done})" if ways else ""
 
@@ -85,7 +85,7 @@ def _known(score):
 
 
 @dataclass
-class Difference:
+class _Difference:
     """Mean paired difference over folds, and the half-width of its interval."""
 
     mean: float
@@ -98,12 +98,12 @@ class Difference:
 
 def paired_difference(
     a: ArrayLike, b: ArrayLike, overlap: float, n_models: int = 2, most: int | None = None
-) -> Difference:
+) -> _Difference:
     """Difference of two models on the same folds, among `n_models` that are compared. `most`:
     degrees of freedom that the rows have, where folds would claim more."""
     d = np.asarray(a, dtype=float) - np.asarray(b, dtype=float)
     margin = _half_width(d, overlap, n_models, most)
-    return Difference(float(d.mean()), np.inf if np.isnan(margin) else margin)
+    return _Difference(float(d.mean()), np.inf if np.isnan(margin) else margin)
 
 
 def _half_width(values, overlap, n_models, most):
@@ -120,8 +120,8 @@ def _half_width(values, overlap, n_models, most):
 def limit(n_models: int, degrees: int) -> float:
     """How many standard errors the largest of all pairwise differences exceeds once in 20 times."""
     if n_models <= 2:
-        return float(scipy.stats.t.ppf((1 + LEVEL) / 2, degrees))
-    return float(scipy.stats.studentized_range.ppf(LEVEL, n_models, degrees) / 2**0.5)
+        return float(scipy.stats.t.ppf((1 + _LEVEL) / 2, degrees))
+    return float(scipy.stats.studentized_range.ppf(_LEVEL, n_models, degrees) / 2**0.5)
 
 
 class Contest:
@@ -147,7 +147,7 @@ class Contest:
     def scored(self) -> bool:
         return bool(self.spaces) and self.spaces[0].score is not None
 
-    def difference(self, a: Scored, b: Scored) -> Difference:
+    def difference(self, a: Scored, b: Scored) -> _Difference:
         """Difference of two models: mean and margin of score(a) - score(b)."""
         return paired_difference(a.folds, b.folds, self.overlap, self.n_models, self.degrees)
 

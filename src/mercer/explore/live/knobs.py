@@ -15,15 +15,15 @@ from ..data import Explored
 from .space import explored_space
 
 # The reach of a knob to either side of its mark, as a factor.
-REACH = {"gamma": 1000.0, "length_scale": 30.0, "period": 30.0}
-USUAL_REACH = 100.0
+_REACH = {"gamma": 1000.0, "length_scale": 30.0, "period": 30.0}
+_USUAL_REACH = 100.0
 # Whole numbers are turned one by one.
-LARGEST_WHOLE = 12
-WHOLE = ("degree", "exponent", "depth", "length", "mismatches", "rounds")
+_LARGEST_WHOLE = 12
+_WHOLE = ("degree", "exponent", "depth", "length", "mismatches", "rounds")
 # The curve under a knob: so many values, each on so many rows and landmarks.
 CURVE_VALUES, CURVE_ROWS, CURVE_LANDMARKS = 13, 600, 80
 # Numbers that choose a formula rather than a size are set by typing.
-TYPED = ("nu", "coefficients", "columns", "A")
+_TYPED = ("nu", "coefficients", "columns", "A")
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def knobs_of(kernel: Kernel, data: Explored) -> list[Knob]:
     knobs = []
     for name, value in kernel.get_params(deep=True).items():
         head, _, last = name.rpartition("__")
-        if last in TYPED or isinstance(value, (bool, Kernel)) or value is None:
+        if last in _TYPED or isinstance(value, (bool, Kernel)) or value is None:
             continue
         try:
             numbers = as_numbers(found[name])
@@ -68,13 +68,13 @@ def knobs_of(kernel: Kernel, data: Explored) -> list[Knob]:
         label = "weight" if last == "scale" else f"{last} of {type(owner).__name__}"
         usual = default_of(owner, last)
         usual = float(usual) if is_number(usual) and usual > 0 else None
-        if last in WHOLE:
-            high = float(max(LARGEST_WHOLE, int(number)))
+        if last in _WHOLE:
+            high = float(max(_LARGEST_WHOLE, int(number)))
             knobs.append(Knob(name, label, number, 1.0, high, usual or 2.0, "default", True))
             continue
         suggested = _suggested(name, kernel, data)
         mark, mark_label = (suggested, "from the data") if suggested else (usual or 1.0, "default")
-        reach = REACH.get(last, USUAL_REACH)
+        reach = _REACH.get(last, _USUAL_REACH)
         low, high = min(mark / reach, number), max(mark * reach, number)
         knobs.append(Knob(name, label, number, low, high, mark, mark_label))
     return knobs

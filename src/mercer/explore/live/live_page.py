@@ -41,11 +41,11 @@ from .session import REST, Session
 
 log = logging.getLogger(__name__)
 
-HERE = Path(__file__).parent
+_HERE = Path(__file__).parent
 # The kind of message by which the server tells the page what is new.
-MESSAGE = "mercer"
+_MESSAGE = "mercer"
 # Shapes of the legend as characters.
-SIGNS = dict(zip(SHAPES, "●▲■◆▼✚✖★"))
+_SIGNS = dict(zip(SHAPES, "●▲■◆▼✚✖★"))
 # Points lie between -1 and 1; the tools stand on the right, inside the picture.
 REACH, TOOLS = 1.15, 0.08
 
@@ -100,7 +100,7 @@ def build(doc: Document, session: Session, worker: "Worker") -> None:
     def show(update: Update) -> None:
         """In the server's own thread: a message, its arrays as they lie in memory."""
         text, arrays = packed(update)
-        doc.callbacks.trigger_on_change(MessageSentEvent(doc, MESSAGE, [text, *arrays]))
+        doc.callbacks.trigger_on_change(MessageSentEvent(doc, _MESSAGE, [text, *arrays]))
 
     def listen(update: Update) -> None:
         doc.add_next_tick_callback(partial(show, update))
@@ -121,15 +121,15 @@ def build(doc: Document, session: Session, worker: "Worker") -> None:
     worker.listeners.add(listen)
     doc.on_session_destroyed(lambda _: worker.listeners.discard(listen))
     styles = zip(data.classes, looks(len(data.classes)))
-    legend = [(name, colour, SIGNS[shape]) for name, (colour, shape) in styles]
+    legend = [(name, colour, _SIGNS[shape]) for name, (colour, shape) in styles]
     doc.title = "mercer explore"
-    doc.template = Environment(loader=FileSystemLoader(HERE), autoescape=True).get_template(
+    doc.template = Environment(loader=FileSystemLoader(_HERE), autoescape=True).get_template(
         "page.html"
     )
     doc.template_variables.update(
-        css=(HERE / "page.css").read_text(encoding="utf-8"),
+        css=(_HERE / "page.css").read_text(encoding="utf-8"),
         javascript="\n".join(
-            (HERE / name).read_text(encoding="utf-8") for name in ("sketch.js", "page.js")
+            (_HERE / name).read_text(encoding="utf-8") for name in ("sketch.js", "page.js")
         ),
         colours=legend[:MOST_IN_LEGEND],
         n_kept=MOST_KEPT,
@@ -153,9 +153,9 @@ def packed(update: Update) -> tuple[str, list[np.ndarray]]:
 # --- the thread that answers ----------------------------------------------------------------------
 
 # Requests that change the picture: they end the refinement of an older one.
-CHANGING = ("hello", "type", "build", "turn", "view", "metric")
+_CHANGING = ("hello", "type", "build", "turn", "view", "metric")
 # Requests of which only the newest is answered.
-MERGED = ("turn", "select", "columns")
+_MERGED = ("turn", "select", "columns")
 # Seconds without a request after which the hand rests.
 PAUSE = 0.25
 
@@ -179,7 +179,7 @@ class Worker:
     def ask(self, request: dict[str, Any]) -> None:
         """Put a request into the queue; one that is merged takes the place of an older one."""
         with self._wake:
-            if request.get("do") in MERGED:
+            if request.get("do") in _MERGED:
                 what = (request["do"], request.get("knob"))
                 for old in [r for r in self._waiting if (r.get("do"), r.get("knob")) == what]:
                     self._waiting.remove(old)
@@ -204,7 +204,7 @@ class Worker:
                     return
                 request = self._waiting.popleft() if self._waiting else None
             try:
-                if request is not None and request.get("do") in CHANGING:
+                if request is not None and request.get("do") in _CHANGING:
                     refining = self.session.answer(request)
                 elif request is not None:
                     for update in self.session.answer(request):
@@ -232,10 +232,10 @@ class Worker:
 
 # --- the server -----------------------------------------------------------------------------------
 
-ADDRESS = "127.0.0.1"
+_ADDRESS = "127.0.0.1"
 # Every name but those of this machine. A stranger's page can make its own name lead to 127.0.0.1
 # (DNS rebinding) and would then be of the same origin; its requests still carry that name.
-OTHER_HOSTS = r"(?i)(?!(127\.0\.0\.1|localhost)$).*$"
+_OTHER_HOSTS = r"(?i)(?!(127\.0\.0\.1|localhost)$).*$"
 
 
 class _Refused(RequestHandler):
@@ -253,7 +253,7 @@ class LiveServer:
     def __init__(self, session: Session, port: int = 0):
         self.session = session
         try:  # before anything is started
-            self._socket = socket.create_server((ADDRESS, port))
+            self._socket = socket.create_server((_ADDRESS, port))
         except OSError as error:
             raise OSError(
                 f"the explorer cannot listen on port {port} ({error.strerror}): choose another "
@@ -264,7 +264,7 @@ class LiveServer:
         self.worker = Worker(session)
         self._secret = secrets.token_urlsafe(32).encode()
         token = generate_session_id(secret_key=self._secret, signed=True)
-        self.url = f"http://{ADDRESS}:{self.port}/?bokeh-session-id={token}"
+        self.url = f"http://{_ADDRESS}:{self.port}/?bokeh-session-id={token}"
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._serve, name="mercer-explore-server", daemon=True
@@ -276,12 +276,12 @@ class LiveServer:
         handler = FunctionHandler(lambda doc: build(doc, self.session, self.worker))
         pages = BokehTornado(
             {"/": Application(handler)},
-            extra_websocket_origins=[f"{ADDRESS}:{self.port}", f"localhost:{self.port}"],
+            extra_websocket_origins=[f"{_ADDRESS}:{self.port}", f"localhost:{self.port}"],
             sign_sessions=True,
             secret_key=self._secret,
             generate_session_ids=False,
         )
-        pages.add_handlers(OTHER_HOSTS, [(r".*", _Refused)])  # asked before all others
+        pages.add_handlers(_OTHER_HOSTS, [(r".*", _Refused)])  # asked before all others
         http = HTTPServer(pages)
         http.add_socket(self._socket)
         server = BaseServer(IOLoop.current(), pages, http)

@@ -13,17 +13,17 @@ from .space import LiveSpace
 # Share of the total variance that is added within classes, so that the axes do not chase noise.
 SHRINKAGE = 1e-3
 # Directions among which two may change places.
-FOLLOWED = 8
+_FOLLOWED = 8
 # The most that a plane turns between two pictures, and the cosine between the last picture and the
 # most similar one from which on the plane is turned rather than exchanged.
 STEP, ALIKE = np.deg2rad(10.0), 0.8
-RIDGE = 0.05
+_RIDGE = 0.05
 # Pictures until a plane has arrived, at most.
 MOST_TURNS = 14
 # t-SNE moves so many rows; others follow their nearest neighbours among them.
 MOVED, NEIGHBOURS = 1000, 5
 # Its affinities are those of the leading components.
-COMPONENTS = 50
+_COMPONENTS = 50
 # Iterations: the first ones with exaggeration, then those after each change, in small steps.
 FIRST, SETTLING, ITERATIONS = 100, 150, 10
 
@@ -66,7 +66,7 @@ def projected(
 ) -> Plane:
     """The two leading components, or discriminant axes, turned to match the last picture. `space`
     is that of `rows`, where these are given."""
-    scores = space.components[:, :FOLLOWED]
+    scores = space.components[:, :_FOLLOWED]
     if name == DISCRIMINANT:
         scores = discriminant_scores(space)
     return steady(name, scores, last, rows)
@@ -83,7 +83,7 @@ def discriminant_scores(space: LiveSpace) -> np.ndarray:
     sums = Q.T @ Y
     W = sums / (T + penalty)[:, None]
     left = np.diag(counts) - np.outer(counts, counts) / counts.sum() - sums.T @ W
-    size = min(FOLLOWED, len(data.classes) - 1)
+    size = min(_FOLLOWED, len(data.classes) - 1)
     axes, _ = Fisher.of((left + left.T) / 2, counts).axes(counts / counts.sum(), size)
     scores = Q @ (W @ axes.mix)
     if size == 1:  # of two classes there is one axis; kernel PCA gives the other
@@ -127,7 +127,7 @@ def _next_plane(scores, before):
     # Ridge regression of the last picture on the scores; directions of little variance may not
     # explain it by large factors.
     products = scores.T @ scores
-    products += RIDGE * np.sort(np.diagonal(products))[-2] * np.eye(len(products))
+    products += _RIDGE * np.sort(np.diagonal(products))[-2] * np.eye(len(products))
     found, *_ = np.linalg.lstsq(products, scores.T @ before, rcond=None)
     U, _, V = np.linalg.svd(found, full_matrices=False)
     start = U @ V
@@ -172,7 +172,7 @@ class MovingTSNE:
         `rows`, sorted, which include all that move; None: of all rows."""
         from openTSNE import TSNEEmbedding, affinity
 
-        everyone = space.components[:, :COMPONENTS]
+        everyone = space.components[:, :_COMPONENTS]
         moved = self.rows if rows is None else np.searchsorted(rows, self.rows)
         Phi = everyone[moved]
         n = len(Phi)

@@ -14,7 +14,7 @@ from .space import LiveSpace
 # Rows of the kernel matrix and of the certificate.
 MATRIX_ROWS, CERTIFIED = 120, 60
 # Bars of the spectrum.
-SPECTRUM = 24
+_SPECTRUM = 24
 # Prior draws: points along one column, along each of two, and functions drawn.
 ALONG, ACROSS, DRAWN = 90, 18, 5
 
@@ -26,7 +26,7 @@ def readings_of(
     its smallest to its largest value."""
     # Shares of the variance, in percent; what the landmarks miss is in the total.
     total = float(space.values.sum() + space.residuals @ space.diagonal)
-    shares = 100 * space.values[:SPECTRUM] / (total or 1.0)
+    shares = 100 * space.values[:_SPECTRUM] / (total or 1.0)
     K = np.asarray(as_numpy(space.kernel_map.kernel_(data.take(rows))), dtype=float)
     low, high = float(K.min()), float(K.max())
     scaled = (K - low) / (high - low) if high > low else np.zeros_like(K)

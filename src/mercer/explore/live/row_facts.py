@@ -16,11 +16,11 @@ from ..report.thumbnails import named_columns, thumbnails
 from .pictures import Plane
 from .space import LiveSpace
 
-NEAREST = 5
+_NEAREST = 5
 # Columns by which a selection differs most.
-TELLING = 4
+_TELLING = 4
 # Columns shown of a row.
-MOST_VALUES = 12
+_MOST_VALUES = 12
 
 
 class Pointer:
@@ -53,7 +53,7 @@ class Pointer:
         if isinstance(at, tuple):
             x, y = map(float, at)
             squares = ((plane.points - [x, y]) ** 2).sum(axis=1)
-            nearest = np.argsort(squares, kind="stable")[:NEAREST].tolist()
+            nearest = np.argsort(squares, kind="stable")[:_NEAREST].tolist()
             about: dict[str, Any] = {"x": x, "y": y}
         else:
             x, y = plane.points[at]
@@ -62,7 +62,7 @@ class Pointer:
             about["values"] = []
             columns = None if data.image_shape is not None else named_columns(data.shown)
             if columns is not None:  # the first ones of the row as it was given
-                values = zip(columns[0][:MOST_VALUES], columns[1][at])
+                values = zip(columns[0][:_MOST_VALUES], columns[1][at])
                 about["values"] = [[name, as_text(value)] for name, value in values]
             if judged is not None:
                 about["predicted"] = _answer(judged.predicted[at], data)
@@ -100,7 +100,7 @@ def nearest_rows(space: LiveSpace, i: int) -> list[int]:
     Q = space.components
     squares = ((Q - Q[i]) ** 2).sum(axis=1)
     squares[i] = np.inf
-    return np.argsort(squares, kind="stable")[: min(NEAREST, len(Q) - 1)].tolist()
+    return np.argsort(squares, kind="stable")[: min(_NEAREST, len(Q) - 1)].tolist()
 
 
 def label_of(data: Explored, i: int) -> str:
@@ -123,7 +123,7 @@ def _shown_point(scores: np.ndarray, space: LiveSpace, data: Explored) -> dict[s
     if data.image_shape is not None and point.size == np.prod(data.image_shape):
         pixels = np.clip(point, data.X.min(), data.X.max()).reshape(1, *data.image_shape)
         return {"image": thumbnails(pixels)[0]}
-    pairs = list(zip(data.names, point))[:MOST_VALUES]
+    pairs = list(zip(data.names, point))[:_MOST_VALUES]
     return {"values": [[name, f"{value:.3g}"] for name, value in pairs]}
 
 
@@ -146,7 +146,7 @@ def about_selection(indices: np.ndarray, data: Explored) -> dict[str, Any] | Non
         a, b = data.X[inside].mean(axis=0), data.X[~inside].mean(axis=0)
         spread = data.X.std(axis=0)
         apart = np.abs(a - b) / np.where(spread > 0, spread, np.inf)
-        order = [j for j in np.argsort(-apart, kind="stable")[:TELLING] if apart[j] > 0]
+        order = [j for j in np.argsort(-apart, kind="stable")[:_TELLING] if apart[j] > 0]
         found["telling"] = [[data.names[j], f"{a[j]:.3g}", f"{b[j]:.3g}"] for j in order]
     return found
 

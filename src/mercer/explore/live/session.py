@@ -30,7 +30,7 @@ Updates = Iterator[Update | None]
 # An empty update: the ones after it may wait until no request has come for a moment.
 REST: Update = {}
 # Errors of wrong requests, which the page shows.
-REFUSED = (ValueError, TypeError, ArithmeticError, ImportError, OSError, MemoryError, LookupError)
+_REFUSED = (ValueError, TypeError, ArithmeticError, ImportError, OSError, MemoryError, LookupError)
 
 
 class Session:
@@ -39,7 +39,7 @@ class Session:
     def __init__(self, data: Explored, kernel: Kernel, folder: str | Path = "mercer-explore"):
         self.data, self.kernel, self.folder = data, kernel, Path(folder)
         self.kernel.check_parameters()
-        self.metric: LearnedMetric | None = None
+        self.metric: _LearnedMetric | None = None
         self.animation = Animation(data)
         self.pointer = Pointer(data)
         self.saved_views: list[views.SavedView] = []
@@ -76,7 +76,7 @@ class Session:
             if action is None:
                 raise ValueError(f"unknown request {request.get('do')!r}.")
             yield from action(request)
-        except REFUSED as error:
+        except _REFUSED as error:
             yield {"error": str(error) or type(error).__name__, "for": str(request.get("do"))}
 
     def _do_hello(self, request: Request) -> Updates:
@@ -132,18 +132,18 @@ class Session:
         before, self.kernel = self.kernel, kernel
         try:
             yield from self._frames(request.get("id"), can_wait=True)
-        except REFUSED:
+        except _REFUSED:
             self.kernel = before
             raise
 
     def _do_metric(self, request: Request) -> Updates:
         if request.get("on"):
             yield {"status": "Learning a metric …"}
-            yield from self._changed(*learned_metric(self.kernel, self.data))
+            yield from self._changed(*_learned_metric(self.kernel, self.data))
         elif self.metric is not None:
             yield from self._changed(self.metric.before, None)
 
-    def _changed(self, kernel: Kernel, metric: "LearnedMetric | None") -> Updates:
+    def _changed(self, kernel: Kernel, metric: "_LearnedMetric | None") -> Updates:
         """Another kernel: its knobs, then frames. Refused kernels leave the last one in place."""
         kernel.layout.require_data("Precomputed() is a matrix, not a kernel on these rows.")
         full = kernel if metric is None else metric.under(kernel)
@@ -159,7 +159,7 @@ class Session:
         if metric is not None:
             names = [f"direction {j}" for j in range(metric.A.shape[1])]
             seen = replace(seen, X=seen.X @ metric.A, names=names, task=None, target=None)
-            order = np.argsort(-metric.importances, kind="stable")[:MOST_SHARES]
+            order = np.argsort(-metric.importances, kind="stable")[:_MOST_SHARES]
             shares = [round(float(share), 4) for share in metric.importances[order]]
             told["importances"] = [(self.data.names[j], s) for j, s in zip(order, shares)]
         self.knobs = knobs_of(kernel, seen)
@@ -326,11 +326,11 @@ def _offered_kernels(data: Explored) -> list[str]:
 
 LEARNED_ROWS, LANDMARKS, ROUNDS = 1500, 300, 5
 # Columns whose share is shown.
-MOST_SHARES = 5
+_MOST_SHARES = 5
 
 
 @dataclass(frozen=True)
-class LearnedMetric:
+class _LearnedMetric:
     """Directions A that were learned, the kernel before, and how much each column counts."""
 
     A: np.ndarray
@@ -342,7 +342,7 @@ class LearnedMetric:
         return Projected(kernel, self.A)
 
 
-def learned_metric(kernel: Kernel, data: Explored) -> tuple[Kernel, LearnedMetric]:
+def _learned_metric(kernel: Kernel, data: Explored) -> tuple[Kernel, _LearnedMetric]:
     """(kernel with learned numbers, metric), from some of the rows."""
     if not data.vectors or data.task is None:
         raise ValueError("a metric is learned from a target: start the explorer with one.")
@@ -368,4 +368,4 @@ def learned_metric(kernel: Kernel, data: Explored) -> tuple[Kernel, LearnedMetri
     # Numbers that learning found, in four digits, so that they can be read.
     changed = {name: rounded(value) for name, value in given.items() if isinstance(value, float)}
     readable = clone(found.kernel).set_params(**changed)
-    return readable, LearnedMetric(np.asarray(found.A), kernel, np.asarray(learned.importances))
+    return readable, _LearnedMetric(np.asarray(found.A), kernel, np.asarray(learned.importances))

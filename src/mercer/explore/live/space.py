@@ -22,7 +22,7 @@ COARSE, FINE = 100, 500
 # Rows on which a kernel of unknown validity is tested.
 TESTED = 400
 # Penalties tried around the last one, while a knob moves.
-NEAR = np.array([0.1, 1.0, 10.0])
+_NEAR = np.array([0.1, 1.0, 10.0])
 # Residuals below this share of k(x, x) are rounding.
 EXACT = 1e-9
 
@@ -49,7 +49,7 @@ class LiveSpace:
     residuals: np.ndarray  # rho^2(x) / k(x, x): what the landmarks do not see of a row
     diagonal: np.ndarray  # k(x, x) of every row
     data: Explored
-    # Of the penalty with the smallest leave-one-out error; None without a target, and before
+    # For the penalty with the smallest leave-one-out error; None without a target, and before
     # `judge` has found it.
     ridge: RidgeSolution | None = None
     judged: Judged | None = None
@@ -108,7 +108,7 @@ class LiveSpace:
         data = self.data
         if data.targets is None:
             return
-        rule = LeaveOneOut() if near is None else LeaveOneOut(near * NEAR, relative=True)
+        rule = LeaveOneOut() if near is None else LeaveOneOut(near * _NEAR, relative=True)
         problem = RidgeProblem.on_coordinates(self.components, data.targets, rule)
         self.ridge = solve_ridge(problem, "primal")
         misses = self.ridge.left_out().residuals

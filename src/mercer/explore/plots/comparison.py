@@ -10,9 +10,9 @@ from .style import as_comparison, is_numeric_target, literally, pyplot, show_pla
 if TYPE_CHECKING:
     from ..compare import KernelComparison
 
-FONT_SIZE = 14  # readable when a page shows the picture at half its width
-COLUMN = 2.5  # inches for each kernel
-LETTER = 0.12  # inches, about what a letter of that size takes
+_FONT_SIZE = 14  # readable when a page shows the picture at half its width
+_COLUMN = 2.5  # inches for each kernel
+_LETTER = 0.12  # inches, about what a letter of that size takes
 
 
 class ComparisonDisplay:
@@ -42,17 +42,17 @@ class ComparisonDisplay:
         if unknown:
             raise ValueError(f"no embedding {unknown[0]!r}; made: {list(c.spaces[0].embeddings)}.")
         spectra = spectra or not names  # without embeddings the spectra are the picture
-        with pyplot().rc_context({"font.size": FONT_SIZE}):
+        with pyplot().rc_context({"font.size": _FONT_SIZE}):
             self._draw(c, names, spectra)
         return self
 
     def _draw(self, c, names, spectra):
         n_rows, n_columns = len(names) + bool(spectra), len(c.spaces)
-        width = 0.6 + COLUMN * max(n_columns, 2)
+        width = 0.6 + _COLUMN * max(n_columns, 2)
         self.figure_, self.axes_ = pyplot().subplots(
             n_rows,
             n_columns,
-            figsize=(width, 1.6 + COLUMN * len(names) + 1.8 * bool(spectra)),
+            figsize=(width, 1.6 + _COLUMN * len(names) + 1.8 * bool(spectra)),
             height_ratios=[1.0] * len(names) + [0.55] * bool(spectra),
             squeeze=False,
             layout="constrained",
@@ -68,7 +68,7 @@ class ComparisonDisplay:
                 ax.set_xticks([])
                 ax.set_yticks([])
                 ax.set_ylabel(name if column == 0 else "")
-            heading = textwrap.fill(literally(space.name, 40), int(COLUMN / LETTER))
+            heading = textwrap.fill(literally(space.name, 40), int(_COLUMN / _LETTER))
             heading += "" if space.score is None else f"\n{space.score:.3f}"
             self.axes_[0, column].set_title(heading, loc="left", fontsize="medium")
             if spectra:
@@ -82,7 +82,7 @@ class ComparisonDisplay:
             ax.xaxis.set_major_formatter("{x:g}")
         if names:
             self._legend()
-        letters = int(width / (1.3 * LETTER))  # bold and larger
+        letters = int(width / (1.3 * _LETTER))  # bold and larger
         headline = textwrap.fill(literally(c.headline, 160), letters)
         if c.spaces[0].score is not None:
             headline += "\n" + textwrap.fill(f"({c.score_name} of each on left-out rows)", letters)
@@ -99,7 +99,7 @@ class ComparisonDisplay:
             return
         handles, labels = (each[:24] for each in first.get_legend_handles_labels())
         # A label takes a little less than headings do, and its point and the gap 0.7 inches.
-        one = 0.85 * LETTER * max(len(label) for label in labels) + 0.7
+        one = 0.85 * _LETTER * max(len(label) for label in labels) + 0.7
         fit = int(self.figure_.get_figwidth() / one)
         n_columns = max(1, min(len(labels), 2 * len(c.spaces), fit))
         rows = -(-len(labels) // n_columns)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
 
 # More rows than a screen has pixels show nothing more.
-MOST_ROWS = 1000
+_MOST_ROWS = 1000
 
 
 @dataclass(eq=False, repr=False)
@@ -58,7 +58,7 @@ class GramDisplay(style.Display):
         X: Data,
         y: ArrayLike | None = None,
         *,
-        max_rows: int = MOST_ROWS,
+        max_rows: int = _MOST_ROWS,
         random_state: int = 0,
         title: str | None = None,
     ) -> Self:

@@ -22,7 +22,7 @@ SHAPES = ("o", "^", "s", "D", "v", "P", "X", "*")
 SEQUENTIAL = "cividis"  # read alike with and without colour vision
 INK = "#737373"
 MOST_IN_LEGEND = 24
-LONG_NUMBER = re.compile(r"\d+\.\d{5,}(e[+-]?\d+)?")
+_LONG_NUMBER = re.compile(r"\d+\.\d{5,}(e[+-]?\d+)?")
 
 
 class Display:
@@ -165,7 +165,7 @@ def shortened(text: str, longest: int) -> str:
 
 def short_numbers(text: str) -> str:
     """The numbers of a kernel with four digits."""
-    return LONG_NUMBER.sub(lambda found: f"{float(found[0]):.4g}", text)
+    return _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.4g}", text)
 
 
 def as_text(value: Any) -> str:

@@ -13,7 +13,7 @@ from .page import plain_panel, rendered, require_bokeh, write_page
 
 # Columns whose pairs are drawn, points drawn of each sample, rows listed of each.
 LEADING, POINTS, LISTED = 3, 600, 8
-GRID = 60
+_GRID = 60
 
 
 def write_difference(result: Any, path: Any, *, names: tuple[str, str] = ("X", "Y")) -> str:
@@ -86,10 +86,10 @@ class WitnessField:
         low, high = np.quantile(both[:, [a, b]], [0.01, 0.99], axis=0)
         room = 0.1 * np.where(high > low, high - low, 1.0)
         low, high = low - room, high + room
-        grid = np.tile(np.median(both, axis=0), (GRID * GRID, 1))
-        lines = (np.linspace(low[i], high[i], GRID) for i in (0, 1))
+        grid = np.tile(np.median(both, axis=0), (_GRID * _GRID, 1))
+        lines = (np.linspace(low[i], high[i], _GRID) for i in (0, 1))
         grid[:, a], grid[:, b] = (side.ravel() for side in np.meshgrid(*lines))
-        values = result.witness(grid).reshape(GRID, GRID)
+        values = result.witness(grid).reshape(_GRID, _GRID)
         return cls((name_a, name_b), (a, b), low, high, values)
 
 

@@ -19,7 +19,7 @@ SIDE, MARGIN = 96, 8
 # Nodes, points of a path and members of a set that can still be seen at this size.
 MOST_NODES, MOST_POINTS, MOST_MEMBERS = 60, 64, 80
 # Steps that bring distances in the picture nearer to numbers of edges.
-LAYOUT_STEPS = 30
+_LAYOUT_STEPS = 30
 
 
 def of_objects(kernel: Any, X: Any) -> tuple[list[str], list[str]] | None:
@@ -98,7 +98,7 @@ def _layout(n, u, v):
     weights = 1 / np.maximum(D, 1) ** 2  # near nodes matter most
     np.fill_diagonal(weights, 0)
     V = np.diag(weights.sum(axis=1)) - weights + 1 / n
-    for _ in range(LAYOUT_STEPS):
+    for _ in range(_LAYOUT_STEPS):
         distances = np.linalg.norm(Z[:, None] - Z[None], axis=2)
         B = -weights * D / np.maximum(distances, 1e-9)
         np.fill_diagonal(B, 0)

@@ -20,18 +20,18 @@ from ..plots.style import COLOURS, SHAPES, as_text, classes_of, is_numeric_targe
 from .page import plain_panel
 
 # matplotlib's shapes in Bokeh's words.
-WORDS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "plus", "x", "star")
-MARKERS = dict(zip(SHAPES, WORDS))
+_WORDS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "plus", "x", "star")
+_MARKERS = dict(zip(SHAPES, _WORDS))
 # Placeholders are filled in as text by Bokeh, never as markup; the browser tests try.
 # Styles stand in the markup: tooltips live in a shadow tree that the page's own do not reach.
-TOOLTIP = """
+_TOOLTIP = """
 <div class="tip" style="display: flex; gap: 10px; align-items: center; max-width: 340px;
  padding: 2px; font: 14px/1.35 system-ui, sans-serif; color: #1c1c1c">{image}<div>
 <div class="tip-label" style="font-weight: 700; overflow-wrap: anywhere">@label</div>
 <div class="tip-text" style="white-space: pre-line; overflow-wrap: anywhere">@text</div>
 <div style="color: #777; font-size: 12px">row @row</div></div></div>
 """
-IMAGE = """<img src="@image" alt="" style="width: 72px; height: 72px; flex: none;
+_IMAGE = """<img src="@image" alt="" style="width: 72px; height: 72px; flex: none;
  image-rendering: pixelated; object-fit: contain; border: 1px solid #ddd">"""
 AXES = {
     "t-SNE": ("t-SNE 1", "t-SNE 2"),
@@ -83,7 +83,7 @@ def point_columns(data: Any, images: list[str] | None, texts: list[str]) -> dict
         labels, codes = classes_of(target)
         styles = looks(len(labels))
         colours = [styles[c][0] for c in codes]
-        shapes = [MARKERS[styles[c][1]] for c in codes]
+        shapes = [_MARKERS[styles[c][1]] for c in codes]
     found = {"colour": colours, "shape": shapes, "text": texts, "row": data.rows.astype(np.int32)}
     return found if images is None else found | {"image": images}
 
@@ -97,7 +97,7 @@ def add_points(panel: Any, source: ColumnDataSource, x: str, y: str, **options: 
         x, y, source=source, marker="shape", fill_color="colour", line_width=1.6,
         selection_fill_alpha=1.0, **options,
     )  # fmt: skip
-    tooltips = TOOLTIP.format(image=IMAGE if "image" in source.data else "")
+    tooltips = _TOOLTIP.format(image=_IMAGE if "image" in source.data else "")
     panel.add_tools(
         HoverTool(renderers=[points], tooltips=tooltips, point_policy="follow_mouse", limit=2)
     )

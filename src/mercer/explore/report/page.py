@@ -18,7 +18,7 @@ from .thumbnails import described, values_of
 if TYPE_CHECKING:
     from ..compare import KernelComparison
 
-MOST_IN_CONFUSION = 20
+_MOST_IN_CONFUSION = 20
 
 
 def write_report(
@@ -75,7 +75,7 @@ def write_report(
     confusion, best = None, comparison.spaces[0]  # (classes, counts of true by predicted)
     if comparison.task == "classification" and best.predicted is not None:
         labels = np.arange(len(comparison.classes))
-        if len(labels) <= MOST_IN_CONFUSION:
+        if len(labels) <= _MOST_IN_CONFUSION:
             predicted = best.predicted.astype(int)
             counts = confusion_matrix(comparison.codes, predicted, labels=labels)
             confusion = comparison.classes, counts.tolist()
@@ -98,14 +98,14 @@ def write_report(
         mean=lambda folds: float(np.mean(folds)),
         # JSON that cannot end the script element it stands in.
         settings=json.dumps(settings).replace("<", "\\u003c").replace("&", "\\u0026"),
-        javascript=(HERE / "page.js").read_text(encoding="utf-8"),
+        javascript=(_HERE / "page.js").read_text(encoding="utf-8"),
     )
     return html if path is None else write_page(html, path)
 
 
 # --- any page: pictures of Bokeh's in a template, nothing fetched from outside --------------------
 
-HERE = Path(__file__).parent
+_HERE = Path(__file__).parent
 
 
 def require_bokeh() -> None:
@@ -124,11 +124,11 @@ def rendered(template: str, models: dict[str, Any], **context: Any) -> str:
     from jinja2 import Environment, FileSystemLoader
 
     script, divs = components(models)
-    pages = Environment(loader=FileSystemLoader(HERE), autoescape=True)
+    pages = Environment(loader=FileSystemLoader(_HERE), autoescape=True)
     return pages.get_template(template).render(
         divs=divs,
         script=script,
-        css=(HERE / "page.css").read_text(encoding="utf-8"),
+        css=(_HERE / "page.css").read_text(encoding="utf-8"),
         bokeh=Resources(mode="inline", components=["bokeh"], minified=True).render(),
         **context,
     )

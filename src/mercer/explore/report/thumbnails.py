@@ -16,7 +16,7 @@ from . import drawings
 LARGEST = 48
 MOST_VALUES, LONGEST_TEXT = 8, 240
 # Columns of the table of selected rows.
-MOST_COLUMNS = 40
+_MOST_COLUMNS = 40
 
 
 def described(data: Any, kernel: Kernel | None = None) -> tuple[list[str] | None, list[str]]:
@@ -60,8 +60,8 @@ def values_of(data: Any) -> dict[str, Any] | None:
         return None
     names, rows = columns
     return {
-        "names": names[:MOST_COLUMNS],
-        "rows": [[_plain(v) for v in row[:MOST_COLUMNS]] for row in rows],
+        "names": names[:_MOST_COLUMNS],
+        "rows": [[_plain(v) for v in row[:_MOST_COLUMNS]] for row in rows],
     }
 
 

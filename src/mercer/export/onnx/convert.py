@@ -14,7 +14,7 @@ from .models import outputs
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-DTYPES = ("float64", "float32")
+_DTYPES = ("float64", "float32")
 
 
 def to_onnx(
@@ -59,8 +59,8 @@ RKHSFunction, or a Pipeline with these
     array([1.])
     """
     onnx = onnx_package()
-    if str(dtype) not in DTYPES:
-        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}.")
+    if str(dtype) not in _DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, got {dtype!r}.")
     if isinstance(model, RKHSFunction):
         width = model.points.shape[1] if model.points.ndim == 2 else None
     elif not isinstance(model, BaseEstimator) or isinstance(model, type):
