@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine import as_host, is_array, is_numpy, namespace, on_device_of
+from ..engine import as_host, is_array, is_numpy, namespace, on_device_of, short
 
 _FINITE = (
     "Kernels need finite values: put a TableEncoder first (make_pipeline(TableEncoder(), model)), "
@@ -291,11 +291,6 @@ def naming(argument: str):
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{argument}: {error}") from error
-
-
-def short(x: object):
-    text = repr(x)
-    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def listed(names: Sequence[str], most: int = 6):

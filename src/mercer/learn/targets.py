@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import as_host, check_classes, on_device_of
+from ..engine import Domain, as_host, check_classes, on_device_of
 
 TASKS = ("auto", "regression", "classification")
 # Whole numbers with more values than this are ordered and many: numbers to predict, not classes.
@@ -35,8 +35,7 @@ class Targets:
     @classmethod
     def of(cls, y: Any, task: str = "auto", weights: np.ndarray | None = None) -> "Targets":
         """Targets of a user's y; refuses what has nothing to learn."""
-        if not isinstance(task, str) or task not in TASKS:
-            raise ValueError(f"task must be one of {', '.join(TASKS)}, got {task!r}.")
+        Domain.one_of(*TASKS)("task", task)
         if y is None:
             raise ValueError("the target y is None: learning a kernel needs y.")
         y = host(y)
