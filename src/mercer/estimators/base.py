@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, ClassVar, Self, TypeVar, cast
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,7 +11,6 @@ from ..engine import (
     Domain,
     Resources,
     TravelsAsNumPy,
-    as_host,
     device,
     is_array,
     is_numpy,
@@ -155,14 +153,6 @@ def kernel_of(kernel: Any) -> Kernel:
     from .kernel_map import KernelMap  # which imports this file
 
     return as_kernel(kernel.kernel if isinstance(kernel, KernelMap) else kernel)
-
-
-def score_weights(sample_weight: Any) -> Any:
-    """The weights of a score, as scikit-learn's metrics take them."""
-    if sample_weight is None:
-        return None
-    with pts.naming("sample_weight"):
-        return np.asarray(as_host(sample_weight), dtype=float)
 
 
 def to_namespace_of(values: Any, X: Any):

@@ -22,7 +22,7 @@ from ..solve import (
     RidgeSolution,
     solve_ridge,
 )
-from .base import all_or_nothing, on_fitted, score_weights
+from .base import all_or_nothing, on_fitted
 from .kernel_map import KernelMap, keep_fit, map_options, resources_of
 from .map_method import MapMethod, functions
 
@@ -202,8 +202,9 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
 
     def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of the predictions."""
-        weights = score_weights(sample_weight)
-        return r2_score(as_host(y), as_numpy(self.predict(X)), sample_weight=weights)
+        predicted = as_numpy(self.predict(X))
+        weights = pts.row_weights(sample_weight, len(predicted))
+        return r2_score(as_host(y), predicted, sample_weight=weights)
 
 
 def landmarks_of(given: KernelMap | None) -> Preconditioning:

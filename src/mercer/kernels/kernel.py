@@ -239,7 +239,7 @@ class Kernel(Parametrized, Capabilities, Accuracy):
         A row of weight w counts as w rows of weight one.
         """
         points = self.points(X)
-        weights = None if sample_weight is None else pts.row_weights(sample_weight, points.shape[0])
+        weights = pts.row_weights(sample_weight, points.shape[0])
         return self.bind_points(points, pts.column_names(X), weights)
 
     def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:

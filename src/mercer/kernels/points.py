@@ -318,6 +318,12 @@ def as_fitted_points(X: Any, S: Any, dtype: Any, *, keep_wider: bool = False):
     return X.astype(dtype) if scipy.sparse.issparse(X) else namespace(X).astype(X, dtype)
 
 
+def require_y(y: Any, name: str) -> None:
+    """`name` of the estimator or the method, for the message."""
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+
+
 def row_weights(values: Any, n: int | None = None):
     """Weights of some rows as float64: finite and not negative; of all n rows where n is given.
     None stays None: all rows weigh alike."""

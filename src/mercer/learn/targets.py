@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import Domain, as_host, check_classes, on_device_of
+from ..kernels import points as pts
 
 TASKS = ("auto", "regression", "classification")
 # Whole numbers with more values than this are ordered and many: numbers to predict, not classes.
@@ -36,8 +37,7 @@ class Targets:
     def of(cls, y: Any, task: str = "auto", weights: np.ndarray | None = None) -> "Targets":
         """Targets of a user's y; refuses what has nothing to learn."""
         Domain.one_of(*TASKS)("task", task)
-        if y is None:
-            raise ValueError("the target y is None: learning a kernel needs y.")
+        pts.require_y(y, "learning a kernel")
         y = host(y)
         if y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
