@@ -36,7 +36,6 @@ from ..solve import Given, RidgeProblem, solve_ridge
 from ..space import Corrected
 from .base import kernel_of
 
-_METHODS = ("ridge", "fixed-point")
 _TINY = 1e-30
 
 
@@ -168,7 +167,7 @@ def preimage(
     if preimage_data.dispatch(type(model)) is preimage_data.dispatch(object):
         preimage_data(model)  # refuses
     check_is_fitted(model)
-    Domain.one_of(*_METHODS)("method", method)
+    Domain.one_of("ridge", "fixed-point")("method", method)
     if alpha is not None:
         Domain.POSITIVE("alpha", alpha)
     try:
