@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .engine import TravelsAsNumPy, device, namespace, on_device_of, positive_part, row_norms, tiles
+from .engine import (
+    TravelsAsNumPy,
+    device,
+    namespace,
+    on_device_of,
+    positive_part,
+    row_norms,
+    short,
+    tiles,
+)
 from .expansion import Expansion
 from .kernels import hashing
 from .kernels import points as pts
@@ -205,7 +214,7 @@ class FeatureMap(TravelsAsNumPy):
         if not one_each or not bool(xp.all(xp.isfinite(intercept))):
             raise ValueError(
                 f"intercept must be a finite number, or one per column of coef ({coef.shape[1]}), "
-                f"got {pts.short(b)}."
+                f"got {short(b)}."
             )
         zeros = xp.zeros((coef.shape[1],), dtype=coef.dtype, device=device(coef))
         return LinearOnMap(self, coef, intercept + zeros)

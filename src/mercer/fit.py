@@ -101,7 +101,10 @@ def fit_map(
     """
     with using(training.resources):
         fit = _fit_fourier if options.basis == "fourier" else _fit_landmarks
-        return fit(training, options, sums)
+        found = fit(training, options, sums)
+    if sums is not None and training.weights is not None and not found.sums.n > 0:
+        raise ValueError("sample_weight must not be all zero.")  # of rows that pass by: see read
+    return found
 
 
 def _fit_landmarks(training, options, sums):

@@ -128,7 +128,7 @@ def test_weights_of_a_score(model):
     model.fit(X, y)
     metric = accuracy_score if hasattr(model, "classes_") else r2_score
     assert model.score(X, y, sample_weight=w) == metric(y, model.predict(X), sample_weight=w)
-    for bad in ({}, ["a"] * 60):
+    for bad in ({}, ["a"] * 60, -w, 0 * w, w[1:]):
         with pytest.raises((TypeError, ValueError), match="sample_weight"):
             model.score(X, y, sample_weight=bad)
 

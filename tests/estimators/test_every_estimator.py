@@ -5,9 +5,10 @@ import pickle
 import numpy as np
 import pytest
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import Ridge
 
+import mercer
 from mercer import (
     RBF,
     ClassicalMDS,
@@ -123,3 +124,36 @@ def test_kernels_and_comparisons_take_lazy_frames(rng):
     y = pl.DataFrame({"y": frame["a"] > 0})
     found = compare_kernels(frame.lazy(), y.lazy(), [kernel], embeddings=[], baselines=False)
     assert found.task == "classification"
+
+
+# --- domains of parameters ------------------------------------------------------------------------
+
+DECLARED = [
+    (public, name)
+    for public in (getattr(mercer, public) for public in mercer.__all__)
+    if isinstance(public, type) and issubclass(public, BaseEstimator)
+    for name in getattr(public, "domains", ())
+]
+
+
+class Untouched:
+    """Rows that nobody may look at."""
+
+    def __getattribute__(self, name):
+        raise AssertionError(f"{name} of the rows was asked for")
+
+
+@pytest.mark.parametrize(("kind", "name"), DECLARED, ids=str)
+def test_parameters_are_refused_by_name_before_the_rows_are_looked_at(kind, name):
+    arguments = {"estimator": Ridge()} if kind is Kernelized else {}
+    model = kind(**arguments)
+    kind.domains[name](name, getattr(model, name))  # the default is in the domain
+    model.set_params(**{name: 1j})  # in no domain
+    with pytest.raises((ValueError, TypeError), match=f"^{name} must be .*, got 1j"):
+        model.fit(Untouched(), Untouched())
+
+
+def test_a_plan_refuses_them_too():
+    for model in (KernelRidge(form="both"), KernelRegressor(solver="both")):
+        with pytest.raises(ValueError, match=r"must be one of auto, .*, got 'both'"):
+            mercer.plan(model, (100, 2))

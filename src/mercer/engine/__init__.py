@@ -33,13 +33,13 @@ from .arrays import (
     to_torch,
 )
 from .checks import (
+    Domain,
     check_at_least,
     check_classes,
-    check_one_of,
-    is_count,
     is_integer,
     is_number,
     require,
+    short,
 )
 from .forms import Form
 from .line_search import line_search

@@ -2,8 +2,9 @@
 
 import math
 import numbers
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,21 +23,13 @@ def is_integer(value: Any) -> bool:
     return is_number(value) and math.isfinite(value) and value == int(value)
 
 
-def is_count(value: Any) -> bool:
-    """2, not 2.0."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+def short(x: object) -> str:
+    text = repr(x)
+    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def check_at_least(name: str, value: Any, least: int) -> None:
-    require(
-        is_count(value) and value >= least,
-        f"{name} must be an integer of at least {least}, got {value!r}.",
-    )
-
-
-def check_one_of(name: str, value: Any, options: Collection[str]) -> None:
-    known = isinstance(value, str) and value in options
-    require(known, f"{name} must be one of {', '.join(options)}, got {value!r}.")
+    Domain.count(least)(name, value)
 
 
 def check_classes(y: np.ndarray) -> None:
@@ -54,3 +47,66 @@ def check_classes(y: np.ndarray) -> None:
         raise ValueError(
             f"y holds classes of several types ({kinds}): write all of them in one, such as str."
         )
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Values that a parameter may have: a class declares `domains` of its parameters by name.
+
+    Called with a name and a value, it refuses a value outside of it. Of a kernel, messages also
+    name the class, `owner`.
+    """
+
+    accepts: Callable[[Any], bool]
+    what: str
+    why: str = ""
+    error: type[Exception] = ValueError
+
+    FINITE: ClassVar["Domain"]
+    POSITIVE: ClassVar["Domain"]
+    SHARE: ClassVar["Domain"]
+    FLAG: ClassVar["Domain"]
+    FUNCTION: ClassVar["Domain"]
+
+    def __call__(self, name: str, value: Any, owner: str = "") -> None:
+        if not self.accepts(value):
+            called = f"{owner}({name})" if owner else name
+            raise self.error(f"{called} must be {self.what}, got {short(value)}{self.why}.")
+
+    @staticmethod
+    def check(declared: Any, owner: str = "") -> None:
+        """Refuse parameters outside of the domains that their class declares."""
+        for name, check in declared.domains.items():
+            check(name, getattr(declared, name), owner)
+
+    @classmethod
+    def whole(cls, least: int, most: float = math.inf, why: str = "") -> "Domain":
+        """2, and 2.0."""
+        what = f"an integer from {least} to {most}" if most < math.inf else f"an integer >= {least}"
+        return cls(lambda value: is_integer(value) and least <= value <= most, what, why)
+
+    @classmethod
+    def count(cls, least: int, most: float = math.inf) -> "Domain":
+        """2, not 2.0."""
+        what = f"an integer of at least {least}" + f" and at most {most}" * (most < math.inf)
+        whole = cls.whole(least, most)
+        return cls(lambda v: isinstance(v, numbers.Integral) and whole.accepts(v), what)
+
+    @classmethod
+    def one_of(cls, *options: Any) -> "Domain":
+        """Texts, or True, False and None."""
+        texts = all(isinstance(option, str) for option in options)
+        what = f"one of {', '.join(options)}" if texts else " or ".join(map(repr, options))
+
+        def accepts(value: Any) -> bool:
+            plain = value.item() if isinstance(value, np.generic) else value
+            return any(isinstance(plain, type(one)) and plain == one for one in options)
+
+        return cls(accepts, what)
+
+
+Domain.FINITE = Domain(lambda v: is_number(v) and math.isfinite(v), "a finite number")
+Domain.POSITIVE = Domain(lambda v: is_number(v) and 0 < v < math.inf, "a positive number")
+Domain.SHARE = Domain(lambda v: is_number(v) and 0 < v < 1, "a number between 0 and 1")
+Domain.FLAG = Domain(lambda v: isinstance(v, (bool, np.bool_)), "True or False")
+Domain.FUNCTION = Domain(callable, "a function", error=TypeError)

@@ -1,17 +1,16 @@
 """The base of every estimator: a `kernel` parameter, points, all-or-nothing fits."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine import (
+    Domain,
     Resources,
     TravelsAsNumPy,
-    as_host,
     device,
     is_array,
     is_numpy,
@@ -24,6 +23,11 @@ from ..rows import check_kind, lazily, validated_points
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
+CLASS_WEIGHT = Domain(
+    lambda given: isinstance(given, Mapping) or Domain.one_of(None, "balanced").accepts(given),
+    "None, 'balanced' or a dictionary",
+)
+
 
 def all_or_nothing(fit: _Method) -> _Method:
     """A fit that fails (or is interrupted) leaves the estimator as it was.
@@ -31,6 +35,7 @@ def all_or_nothing(fit: _Method) -> _Method:
     The fit runs on a copy without the attributes of earlier fits, and the copy's state replaces the
     estimator's in one assignment: whoever predicts meanwhile, in another thread, sees the old model
     or the new one. Attributes of a fit end with "_", private ones too: the copy leaves them out.
+    Parameters outside of their domains are refused before anything is done.
     """
     return _on_a_copy(fit, lambda name: not name.endswith("_") and not name.startswith("_cached"))
 
@@ -43,6 +48,7 @@ def all_or_nothing_more(partial_fit: _Method) -> _Method:
 def _on_a_copy(fit: _Method, keeps: Callable[[str], bool]) -> _Method:
     @wraps(fit)
     def wrapped(self, *args, **kwargs):
+        Domain.check(self)
         args = tuple(pts.collected(a) for a in args)
         kwargs = {name: pts.collected(a) for name, a in kwargs.items()}
         _refuse_masked(args, kwargs)
@@ -104,6 +110,7 @@ def on_fitted(method: _Method) -> _Method:
 class KernelEstimator(TravelsAsNumPy, BaseEstimator):
     """An estimator with a parameter `kernel`: a kernel, its name, or (for methods) a KernelMap."""
 
+    domains: ClassVar[dict[str, Domain]] = {}  # of the parameters
     kernel: Any
     kernel_: Any  # bound to the training rows
 
@@ -146,14 +153,6 @@ def kernel_of(kernel: Any) -> Kernel:
     from .kernel_map import KernelMap  # which imports this file
 
     return as_kernel(kernel.kernel if isinstance(kernel, KernelMap) else kernel)
-
-
-def score_weights(sample_weight: Any) -> Any:
-    """The weights of a score, as scikit-learn's metrics take them."""
-    if sample_weight is None:
-        return None
-    with pts.naming("sample_weight"):
-        return np.asarray(as_host(sample_weight), dtype=float)
 
 
 def to_namespace_of(values: Any, X: Any):

@@ -16,6 +16,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine import (
+    Domain,
     MemoryLimitError,
     Resources,
     as_numpy,
@@ -37,7 +38,7 @@ from ..kernels import points as pts
 from ..rows import Training
 from ..solve import Given, MarginProblem, Plan, RidgeProblem, Rounding
 from ..space import Corrected, Fourier, Landmarks, refute_by_sample
-from .base import all_or_nothing, on_fitted, to_namespace_of
+from .base import CLASS_WEIGHT, all_or_nothing, on_fitted, to_namespace_of
 from .kernel_map import KernelMap
 from .map_method import Labels, MapMethod, functions
 
@@ -77,6 +78,14 @@ class WeightedRows:
 class CertifiedClassifier(Labels, MapMethod):
     """A classifier that knows how far it is from the exact solution of its own problem."""
 
+    domains = {
+        "C": Domain(
+            lambda C: (isinstance(C, str) and C == "auto") or (is_number(C) and 0 < C <= _MOST_C),
+            f"a positive number of at most {_MOST_C:g}, or 'auto'",
+        ),
+        "tol": Domain.SHARE,
+        "class_weight": CLASS_WEIGHT,
+    }
     C: Any
     class_weight: Any
     tol: float
@@ -101,7 +110,6 @@ class CertifiedClassifier(Labels, MapMethod):
         return self
 
     def _rows(self, X, y, sample_weight):
-        self._check_parameters()
         training = self._read(
             X,
             y,
@@ -213,21 +221,6 @@ class CertifiedClassifier(Labels, MapMethod):
         if not all(is_number(w) and 0 <= w < np.inf for w in given.values()):
             raise ValueError(f"class_weight must hold non-negative numbers, got {given!r}.")
         return np.array([given.get(c, 1.0) for c in known], dtype=float)
-
-    def _check_parameters(self):
-        C = self.C
-        if not (isinstance(C, str) and C == "auto") and not (is_number(C) and 0 < C <= _MOST_C):
-            raise ValueError(
-                f"C must be a positive number of at most {_MOST_C:g}, or 'auto', got {C!r}."
-            )
-        if not is_number(self.tol) or not 0 < self.tol < 1:
-            raise ValueError(f"tol must be a number between 0 and 1, got {self.tol!r}.")
-        if not (self.class_weight is None or isinstance(self.class_weight, dict)) and (
-            not isinstance(self.class_weight, str) or self.class_weight != "balanced"
-        ):
-            raise ValueError(
-                f"class_weight must be None, 'balanced' or a dictionary, got {self.class_weight!r}."
-            )
 
     # --- the certificate of a map -----------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from ..kernels import Input, Kernel
 from ..kernels import points as pts
 from ..rows import in_turn
 from ..tables import TableEncoder
-from .base import all_or_nothing
+from .base import CLASS_WEIGHT, all_or_nothing
 from .learned_model import LearnedModel
 from .left_out import share_interval
 from .map_method import Labels
@@ -128,6 +128,7 @@ class KernelClassifier(Labels, LearnedModel):
     True
     """
 
+    domains = LearnedModel.domains | {"class_weight": CLASS_WEIGHT}
     _task = "classification"
 
     def __init__(
@@ -219,12 +220,7 @@ class KernelClassifier(Labels, LearnedModel):
         """The rows' own weights times those of their classes."""
         if self.class_weight is None:
             return sample_weight
-        given = self.class_weight
-        if not isinstance(given, Mapping) and not (isinstance(given, str) and given == "balanced"):
-            raise ValueError(
-                f"class_weight must be None, 'balanced' or a dictionary, got {given!r}."
-            )
-        of_class = compute_sample_weight(given, labels)
+        of_class = compute_sample_weight(self.class_weight, labels)
         own = pts.row_weights(sample_weight, len(labels))
         return of_class if own is None else of_class * own
 

@@ -10,13 +10,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine import as_numpy, check_one_of, is_count, is_number, itemsize, on_device_of, require
+from ..engine import Domain, as_numpy, is_number, itemsize, on_device_of, require
 from ..expansion import Expansion, RKHSFunction
 from ..kernels import Data, Input, KernelLike
 from ..kernels import points as pts
 from ..rows import Column, in_pieces, refuse_stream
 from ..solve import CannotSolve, Fisher, RidgeProblem, Shrinkage, solve_ridge
-from .base import all_or_nothing, on_fitted, to_namespace_of
+from .base import CLASS_WEIGHT, all_or_nothing, on_fitted, to_namespace_of
 from .kernel_map import KernelMap, keep_fit, map_options, resources_of
 from .map_method import ClassScores, MapMethod, as_points, functions
 from .ridge import landmarks_of
@@ -110,6 +110,15 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
     n_rows_for_shrinkage_: int
     classes_: Any  # an array of numbers where X lives, or NumPy's of anything
 
+    domains = {
+        "shrinkage": Domain(
+            lambda s: (isinstance(s, str) and s == "auto") or (is_number(s) and 0 <= s < np.inf),
+            "'auto' or a number of at least 0",
+        ),
+        "form": Domain.one_of("primal", "iterative"),
+        "class_weight": CLASS_WEIGHT,
+    }
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -148,7 +157,11 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
 
     def _fit(self, X, y):
         """Coordinates of the training points, where they are held."""
-        self._check_parameters()
+        require(
+            self.form == "primal" or self.shrinkage != 0,
+            "form='iterative' needs shrinkage > 0: without it the equations are singular. Use "
+            "form='primal', or a small number.",
+        )
         given = self.kernel if isinstance(self.kernel, KernelMap) else None
         iterative = self.form == "iterative"
         found = self._read(
@@ -292,19 +305,6 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
 
     # --- checks -----------------------------------------------------------------------------------
 
-    def _check_parameters(self):
-        s = self.shrinkage
-        require(
-            (isinstance(s, str) and s == "auto") or (is_number(s) and 0 <= float(s) < np.inf),
-            f"shrinkage must be 'auto' or a number of at least 0, got {s!r}.",
-        )
-        check_one_of("form", self.form, ("primal", "iterative"))
-        require(
-            self.form == "primal" or s == "auto" or float(s) > 0,
-            "form='iterative' needs shrinkage > 0: without it the equations are singular. Use "
-            "form='primal', or a small number.",
-        )
-
     def _check_classes(self, n):
         """Samples, classes and parameters that go together."""
         labels, k, given = self.classes_.tolist(), self.n_components, self.class_weight
@@ -312,11 +312,12 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         with pts.naming("priors"):
             priors = np.full(C, 1 / C) if self.priors is None else np.asarray(self.priors, float)
         proper = priors.shape == (C,) and np.all(priors > 0) and abs(priors.sum() - 1) <= 1e-6
-        weights: Mapping[Any, float] = given if isinstance(given, Mapping) else {}
-        positive = all(is_number(w) and 0 < float(w) < np.inf for w in weights.values())
-        known = given is None or isinstance(given, Mapping)
-        known = known or (isinstance(given, str) and given == "balanced")
+        weights: Mapping[Any, Any] = given if isinstance(given, Mapping) else {}
         for fine, message in (
+            (
+                all(map(Domain.POSITIVE.accepts, weights.values())),
+                f"class_weight must hold positive numbers, got {given!r}.",
+            ),
             (C >= 2, f"a discriminant needs at least two classes, y has {C} class(es): {labels}."),
             (
                 n > C,
@@ -324,18 +325,13 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
                 "nothing is left to measure the spread within classes.",
             ),
             (
-                k is None or (is_count(k) and 1 <= k < C),
+                k is None or Domain.count(1, C - 1).accepts(k),
                 f"n_components must be None or from 1 to classes - 1 = {C - 1}, got {k!r}.",
             ),
             (proper, f"priors must be {C} positive numbers that sum to 1, got {self.priors!r}."),
             (
                 given is None or self.priors is None,
                 "priors and class_weight both say how probable classes are: give one.",
-            ),
-            (
-                known and positive,
-                "class_weight must be None, 'balanced' or a dict of positive numbers, got "
-                f"{given!r}.",
             ),
         ):
             require(bool(fine), message)

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine import (
-    check_one_of,
+    Domain,
     coordinates_bytes,
     is_array,
     is_numpy,
@@ -37,6 +37,13 @@ _MOST_LEVELS = 64
 class EncodedTable(BaseEstimator):
     """A model whose rows go through a table encoder, or are numbers on a device."""
 
+    domains = {
+        "solver": Domain.one_of(*SOLVERS),
+        "encoder": Domain(
+            lambda e: e is None or (isinstance(e, TableEncoder) and e.keep is None),
+            "a TableEncoder that makes numbers of all columns (keep=None), or None",
+        ),
+    }
     kernel: Kernel | str | None
     solver: str
     encoder: TableEncoder | None
@@ -60,7 +67,6 @@ class EncodedTable(BaseEstimator):
 
     def _used(self, X, y, sample_weight):
         """(X, y, weights, which rows) without the rows of weight zero."""
-        check_one_of("solver", self.solver, SOLVERS)
         weights = pts.row_weights(sample_weight, len(y))
         if weights is None:
             return X, y, None, np.arange(len(y))
@@ -126,11 +132,6 @@ class EncodedTable(BaseEstimator):
         further = self.kernel is None and width <= _MANY_COLUMNS
         if self.encoder is None:
             return TableEncoder(ranks=further, levels=further)
-        if not isinstance(self.encoder, TableEncoder) or self.encoder.keep is not None:
-            raise ValueError(
-                f"encoder must be a TableEncoder that makes numbers of all columns (keep=None), "
-                f"or None; got {self.encoder!r}."
-            )
         encoder = clone(self.encoder)
         return encoder.set_params(ranks=further, levels=further) if self.kernel is None else encoder
 

@@ -26,6 +26,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..engine import (
+    Domain,
     MemoryLimitError,
     Resources,
     eps_of,
@@ -187,6 +188,15 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     (200,)
     """
 
+    domains = {
+        "estimator": Domain(
+            lambda given: hasattr(given, "fit") and not isinstance(given, type),
+            "a scikit-learn estimator",
+            ": Kernelized(LogisticRegression(), kernel='rbf')",
+            TypeError,
+        )
+    }
+
     def __init__(self, estimator: BaseEstimator, kernel: KernelLike | KernelMap = "rbf") -> None:
         self.estimator = estimator
         self.kernel = kernel
@@ -236,11 +246,6 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
 
     def _begin(self, X, y, caller, params):
         """(the rows, options of the map, what is passed on to the estimator)."""
-        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
-            raise TypeError(
-                f"estimator must be a scikit-learn estimator, got {type(self.estimator).__name__} "
-                f"{self.estimator!r}: Kernelized(LogisticRegression(), kernel='rbf')."
-            )
         if caller != "fit":
             refuse_stream(X)
         params = dict(self._routed(caller, params))

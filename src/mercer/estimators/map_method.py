@@ -19,8 +19,9 @@ from ..engine import Array, as_host, as_numpy, is_array, is_numpy, namespace, on
 from ..expansion import Expansion
 from ..fit import MapFit, SpaceStatistic, Statistic
 from ..kernels import Data, Input
+from ..kernels import points as pts
 from ..rows import Training, in_pieces, lazily, refuse_stream
-from .base import KernelEstimator, all_or_nothing, on_fitted, score_weights
+from .base import KernelEstimator, all_or_nothing, on_fitted
 from .kernel_map import KernelMap, fit_rows, read_rows
 from .preimages import has_points, preimage
 
@@ -119,7 +120,8 @@ class Labels(ClassifierMixin):
 
     def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Share of rows whose class is predicted."""
-        predicted, weights = as_numpy(self.predict(X)), score_weights(sample_weight)
+        predicted = as_numpy(self.predict(X))
+        weights = pts.row_weights(sample_weight, len(predicted))
         return accuracy_score(as_host(y), predicted, sample_weight=weights)
 
 

@@ -13,9 +13,9 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine import (
+    Domain,
     as_numpy,
     eps_of,
-    is_count,
     largest_power,
     namespace,
     on_device_of,
@@ -28,7 +28,6 @@ from ..space import signs, spectrum
 from .base import all_or_nothing
 from .map_method import as_points, copy, inverse_root, pad_columns
 
-_CORRECTIONS = (None, "lingoes", "cailliez")
 _MOST_COMPONENTS = 10**6
 
 
@@ -102,6 +101,17 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     array([[-1070.,  -990.]])
     """
 
+    domains = {
+        "n_components": Domain.count(1, _MOST_COMPONENTS),
+        "metric_params": Domain(
+            lambda given: given is None or isinstance(given, dict),
+            "a dict of arguments of the metric, or None",
+            error=TypeError,
+        ),
+        "correction": Domain.one_of(None, "lingoes", "cailliez"),
+        "metric": Domain(lambda m: isinstance(m, str) or callable(m), "a name or a function"),
+    }
+
     def __init__(
         self,
         n_components: int = 2,
@@ -139,7 +149,6 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self.embedding_
 
     def _fit(self, X):
-        self._check_parameters()
         points = read(self, self._dense(X), Linear(), needs="all").points
         self.correction_constant_, self._n_features_out = 0.0, self.n_components
         # Distances are divided by _size_ first: their squares must neither vanish nor overflow.
@@ -294,24 +303,6 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if not bool(xp.all(xp.isfinite(D))):
             raise ValueError("distances contain NaN or infinity.")
         return D
-
-    def _check_parameters(self):
-        k = self.n_components
-        if not is_count(k) or k < 1:
-            raise ValueError(f"n_components must be a positive integer, got {k!r}.")
-        if int(k) > _MOST_COMPONENTS:
-            raise ValueError(f"n_components={k} is more than any embedding has.")
-        if self.metric_params is not None and not isinstance(self.metric_params, dict):
-            raise TypeError(
-                f"metric_params must be a dict of arguments of the metric, or None, got "
-                f"{self.metric_params!r}."
-            )
-        if self.correction not in _CORRECTIONS:
-            raise ValueError(
-                f"correction must be None, 'lingoes' or 'cailliez', got {self.correction!r}."
-            )
-        if not isinstance(self.metric, str) and not callable(self.metric):
-            raise ValueError(f"metric must be a name or a function, got {self.metric!r}.")
 
 
 def _gram(D2):

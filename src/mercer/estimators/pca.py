@@ -12,13 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ..engine import (
+    Domain,
     as_numpy,
-    check_one_of,
     eigh,
     eps_of,
     is_array,
-    is_count,
-    is_number,
     is_numpy,
     itemsize,
     namespace,
@@ -35,7 +33,6 @@ from .kernel_map import KernelMap, fit_rows
 from .map_method import Projection, as_points, copy, inverse_root, pad_columns
 from .preimages import PreimageData, on_scores, preimage_data, preimage_data_of_scores
 
-_FORMS = ("combined", "dual", "primal", "classical")
 SOLVERS = ("auto", "dense", "factor", "krylov")
 # Up to here a full eigendecomposition is a matter of milliseconds.
 _SMALL = 500
@@ -148,6 +145,15 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
            [-2.,  4.]])
     """
 
+    domains = {
+        "form": Domain.one_of("combined", "dual", "primal", "classical"),
+        "solver": Domain.one_of(*SOLVERS),
+        "n_components": Domain(
+            lambda k: k is None or Domain.count(1).accepts(k) or Domain.SHARE.accepts(k),
+            "a positive integer, a share of the variance between 0 and 1, or None",
+        ),
+    }
+
     def __init__(
         self,
         n_components: int | float | None = None,
@@ -167,7 +173,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
 
     def _fit(self, X):
         """Scores of the training points, where they are at hand."""
-        self._check_parameters()
+        self._check_together()
         training = self._read(X)
         if not training.is_held:
             if self.solver in ("dense", "krylov"):
@@ -356,21 +362,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
 
     # --- checks --------------------------------------------------------------------------
 
-    def _check_parameters(self):
-        for name, options in (("form", _FORMS), ("solver", SOLVERS)):
-            check_one_of(name, getattr(self, name), options)
-        k = self.n_components
-        whole = is_count(k) and k >= 1
-        share = is_number(k) and not isinstance(k, numbers.Integral) and 0 < k < 1
-        if k is not None and not whole and not share:
+    def _check_together(self):
+        """Parameters that go together."""
+        if self.solver == "krylov" and not isinstance(self.n_components, numbers.Integral):
             raise ValueError(
-                "n_components must be a positive integer, a share of the variance between 0 and 1, "
-                f"or None, got {k!r}."
-            )
-        if self.solver == "krylov" and not whole:
-            raise ValueError(
-                f"solver='krylov' finds a given number of components, got n_components={k!r}; use "
-                "'factor' or 'dense'."
+                "solver='krylov' finds a given number of components, got "
+                f"n_components={self.n_components!r}; use 'factor' or 'dense'."
             )
         if self.solver in ("dense", "krylov") and isinstance(self.kernel, KernelMap):
             raise ValueError(

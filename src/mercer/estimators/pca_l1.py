@@ -8,9 +8,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ..engine import (
+    Domain,
     MemoryLimitError,
     Resources,
-    check_at_least,
     coordinates_bytes,
     eigh,
     eps_of,
@@ -91,6 +91,12 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
     (41, 2)
     """
 
+    domains = {
+        "n_components": Domain.count(1),
+        "n_init": Domain.count(0, _MOST_STARTS),
+        "max_iter": Domain.count(1),
+    }
+
     def __init__(
         self,
         n_components: int = 2,
@@ -107,7 +113,6 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
         self.random_state = random_state
 
     def _fit(self, X):
-        self._check_parameters()
         fit = self._fit_map(self._read(X), append_residual=False)
         Y = fit.coordinates()
         if Y is None:
@@ -179,12 +184,6 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
         fixed = xp.concat([principal, Y[largest, :][:, None]], axis=1)
         flips = 2.0 * random.randint(2, size=(Y.shape[0], self.n_init)) - 1
         return xp.concat([_polarity(Y @ fixed), on_device_of(flips, Y)], axis=1)
-
-    def _check_parameters(self):
-        for name, least in (("n_components", 1), ("n_init", 0), ("max_iter", 1)):
-            check_at_least(name, getattr(self, name), least)
-        if self.n_init > _MOST_STARTS:
-            raise ValueError(f"n_init must be at most {_MOST_STARTS}, got {self.n_init!r}.")
 
 
 @preimage_data.register

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import is_integer
+from ..engine import Domain, is_integer
 from ..kernels import Input
 from ..solve import Given, Plan, RidgeProblem
 from .certified import CertifiedClassifier
@@ -50,6 +50,8 @@ def plan(
     >>> [way.name for way in p.ways if way.refusal]
     ['fourier', 'landmarks']
     """
+    if hasattr(model, "domains"):
+        Domain.check(model)
     if isinstance(model, LearnedModel):
         return model.__plan__(X[0] if isinstance(X, tuple) else _n_rows(X))
     if isinstance(X, tuple):

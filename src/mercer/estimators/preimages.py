@@ -21,10 +21,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..engine import (
-    check_one_of,
+    Domain,
     current,
     is_array,
-    is_number,
     is_numpy,
     namespace,
     on_device_of,
@@ -37,7 +36,6 @@ from ..solve import Given, RidgeProblem, solve_ridge
 from ..space import Corrected
 from .base import kernel_of
 
-_METHODS = ("ridge", "fixed-point")
 _TINY = 1e-30
 
 
@@ -169,9 +167,9 @@ def preimage(
     if preimage_data.dispatch(type(model)) is preimage_data.dispatch(object):
         preimage_data(model)  # refuses
     check_is_fitted(model)
-    check_one_of("method", method, _METHODS)
-    if alpha is not None and not (is_number(alpha) and 0 < alpha < np.inf):
-        raise ValueError(f"alpha must be a positive number, got {alpha!r}.")
+    Domain.one_of("ridge", "fixed-point")("method", method)
+    if alpha is not None:
+        Domain.POSITIVE("alpha", alpha)
     try:
         has_points(model)
     except AttributeError as reason:

@@ -15,7 +15,7 @@ from ..kernels import points as pts
 from ..learn import Targets
 from ..rows import in_turn
 from ..tables import WrittenTarget
-from .base import all_or_nothing, score_weights
+from .base import all_or_nothing
 from .learned_model import LearnedModel
 from .left_out import rmse_interval
 
@@ -282,9 +282,10 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of the predictions."""
-        weights = score_weights(sample_weight)
         y = WrittenTarget.read_like(as_host(y), getattr(self, "target_format_", None))
-        return r2_score(y, as_numpy(self.predict(X)), sample_weight=weights)
+        predicted = as_numpy(self.predict(X))
+        weights = pts.row_weights(sample_weight, len(predicted))
+        return r2_score(y, predicted, sample_weight=weights)
 
 
 def _numbers(y) -> np.ndarray:

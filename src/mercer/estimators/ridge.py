@@ -9,7 +9,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine import as_host, as_numpy, check_one_of, namespace, on_device_of, positive_part
+from ..engine import Domain, as_host, as_numpy, namespace, on_device_of, positive_part
 from ..expansion import RKHSFunction
 from ..kernels import Data, Input, KernelLike
 from ..kernels import points as pts
@@ -22,11 +22,10 @@ from ..solve import (
     RidgeSolution,
     solve_ridge,
 )
-from .base import all_or_nothing, on_fitted, score_weights
+from .base import all_or_nothing, on_fitted
 from .kernel_map import KernelMap, keep_fit, map_options, resources_of
 from .map_method import MapMethod, functions
 
-_FORMS = ("auto", "primal", "dual", "iterative", "fourier")
 _SOLVER = {"dual": "direct"}
 
 
@@ -45,6 +44,10 @@ def _of_solution(path: str, doc: str) -> Any:
 class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
     """A ridge problem, and what its solution predicts. Subclasses say which penalties."""
 
+    domains = {
+        "form": Domain.one_of("auto", "primal", "dual", "iterative", "fourier"),
+        "fit_intercept": Domain.FLAG,
+    }
     form: Any
     tol: float
     max_iter: int
@@ -94,9 +97,6 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         self, X: Input, y: Input | None = None, sample_weight: Input | None = None
     ) -> Any:
         """(the ridge problem of these rows, the solver that `form` asks for, what was read)."""
-        check_one_of("form", self.form, _FORMS)
-        if not isinstance(self.fit_intercept, (bool, np.bool_)):
-            raise ValueError(f"fit_intercept must be True or False, got {self.fit_intercept!r}.")
         given = self.kernel if isinstance(self.kernel, KernelMap) else None
         iterative = self.form == "iterative"
         preconditioning = landmarks_of(given if iterative else None)
@@ -202,8 +202,9 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
 
     def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of the predictions."""
-        weights = score_weights(sample_weight)
-        return r2_score(as_host(y), as_numpy(self.predict(X)), sample_weight=weights)
+        predicted = as_numpy(self.predict(X))
+        weights = pts.row_weights(sample_weight, len(predicted))
+        return r2_score(as_host(y), predicted, sample_weight=weights)
 
 
 def landmarks_of(given: KernelMap | None) -> Preconditioning:

@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 
 from ..engine import (
+    Domain,
     MatrixProduct,
     MemoryLimitError,
     Resources,
     as_numpy,
-    check_one_of,
     current,
     is_cpu,
     matrix_bytes,
@@ -112,6 +112,8 @@ class KernelSVC(CertifiedClassifier):
     True
     """
 
+    domains = CertifiedClassifier.domains | {"solver": Domain.one_of("auto", "dual", "landmarks")}
+
     def __init__(
         self,
         C: float | str = 1.0,
@@ -129,14 +131,13 @@ class KernelSVC(CertifiedClassifier):
         self.tol = tol
         self.memory_limit = memory_limit
 
-    def _check_parameters(self):
-        super()._check_parameters()
-        check_one_of("solver", self.solver, ("auto", "dual", "landmarks"))
+    def _rows(self, X, y, sample_weight):
         if self.solver != "auto" and isinstance(self.kernel, KernelMap):
             raise ValueError(
                 f"solver={self.solver!r} has no use for a KernelMap: pass its kernel, or "
                 "solver='auto', which solves on the map's coordinates."
             )
+        return super()._rows(X, y, sample_weight)
 
     def _kept_rows(self, training):
         if self.solver == "landmarks":

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from .. import Kernel, TableEncoder
-from ..engine import as_host, check_at_least, is_integer
+from ..engine import Domain, as_host, check_at_least, is_integer
 from ..kernels import Data, listed
 from ..kernels import points as pts
 from ..learn import Targets
@@ -81,10 +81,7 @@ class Explored:
             target_name = getattr(y, "name", None)
         if target_name is not None and not isinstance(target_name, (str, int)):
             raise TypeError(f"target_name must be a text or None, got {target_name!r}.")
-        if not is_integer(random_state) or not 0 <= random_state < 2**32:
-            raise ValueError(
-                f"random_state must be an integer of at least 0, got {random_state!r}."
-            )
+        Domain.whole(0, 2**32 - 1)("random_state", random_state)
         X = as_host(given)  # pictures and folds are made on the CPU
         X = np.asarray(X) if isinstance(X, np.matrix) else X  # it has an arithmetic of its own
         n = pts.n_points(X)

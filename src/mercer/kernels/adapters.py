@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from ..engine import (
+    Domain,
     TravelsAsNumPy,
     as_host,
     as_numpy,
@@ -25,7 +26,6 @@ from .capabilities import NAMED
 from .dot_product import Linear
 from .gram_rows import require_square
 from .kernel import ALL, Kernel
-from .parameters import FUNCTION, domain
 from .parametrized import printed
 from .points import as_vectors, take
 from .types import Array, Tile
@@ -144,8 +144,8 @@ class FromFunction(Kernel):
     runs_user_code = True
     is_psd = None
     domains = {
-        "f": FUNCTION,
-        "symmetric": domain(lambda s: s in (None, True, False), "True, False or None"),
+        "f": Domain.FUNCTION,
+        "symmetric": Domain(lambda s: s in (None, True, False), "True, False or None"),
     }
     # Values found earlier in the same fit, where one is under way: see calls.py.
     known = NOTHING

@@ -14,16 +14,21 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from ..engine import Form, device, in_place, is_number, is_symbolic, namespace, require
+from ..engine import Domain, Form, device, in_place, is_number, is_symbolic, namespace, require
 from . import monomials
 from .capabilities import Slopes, above_underflow
 from .composite import Binary, FunctionOf, asked, combined
 from .hashing import MOST_COLUMNS, row_products, side_by_side
 from .kernel import ALL, Kernel
-from .parameters import NOT_NEGATIVE, whole
 from .parametrized import printed, printed_in
 from .spectral import ConstantForm, FourierForm, ProductForm, SumForm
 from .types import Array, Tile
+
+_NOT_NEGATIVE = Domain(
+    lambda value: is_number(value) and 0 <= value < math.inf,
+    "a finite number >= 0",
+    ": a negative multiple of a kernel is not a kernel",
+)
 
 
 class Constant(Kernel):
@@ -55,7 +60,7 @@ class Constant(Kernel):
 
     is_psd = True
     kind = "any"
-    domains = {"c": NOT_NEGATIVE}
+    domains = {"c": _NOT_NEGATIVE}
 
     def __init__(self, c: float = 1.0) -> None:
         self.c = c
@@ -145,7 +150,7 @@ class Scaled(FunctionOf):
 
     in_expressions = False
     precedence = 2
-    domains = {"scale": NOT_NEGATIVE}
+    domains = {"scale": _NOT_NEGATIVE}
 
     def __init__(self, kernel: Kernel | str, scale: float) -> None:
         self.kernel = kernel
@@ -191,7 +196,7 @@ class Power(FunctionOf):
 
     in_expressions = False
     precedence = 3
-    domains = {"exponent": whole(0, why=": other powers of a kernel need not be kernels")}
+    domains = {"exponent": Domain.whole(0, why=": other powers of a kernel need not be kernels")}
 
     def __init__(self, kernel: Kernel | str, exponent: int) -> None:
         self.kernel = kernel

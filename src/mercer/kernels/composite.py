@@ -6,12 +6,11 @@ from typing import Any, ClassVar, Self
 
 from scipy.sparse import csr_array, issparse
 
-from ..engine import Form, namespace
+from ..engine import Form, namespace, short
 from .capabilities import NAMED, OfOneNumber, Slopes, above_underflow
 from .kernel import ALL, Kernel
 from .monomials import require_dense
 from .parametrized import printed, printed_in
-from .points import short
 from .spectral import FourierForm
 from .types import Array, Tile
 

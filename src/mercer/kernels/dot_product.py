@@ -7,13 +7,13 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ..engine import Form, eigh, in_place, namespace, on_device_of, require, row_norms
+from ..engine import Domain, Form, eigh, in_place, namespace, on_device_of, require, row_norms
 from .capabilities import OfOneNumber, Slopes, above_underflow
 from .geometry import inner_products
 from .hashing import row_numbers, squared_lengths
 from .kernel import ALL, Kernel
 from .monomials import integer_power, require_dense, symmetric_power, symmetric_power_dim
-from .parameters import FINITE, as_numbers, is_one_number, per_column, weighted_columns, whole
+from .parameters import as_numbers, is_one_number, per_column, weighted_columns
 from .types import Array, PerColumn, Tile
 
 
@@ -141,9 +141,9 @@ class Polynomial(DotProduct):
 
     sklearn_names = ("poly", "polynomial")
     domains = {
-        "degree": whole(1, why=": other powers of an inner product are not kernels"),
+        "degree": Domain.whole(1, why=": other powers of an inner product are not kernels"),
         "gamma": per_column(),
-        "coef0": FINITE,
+        "coef0": Domain.FINITE,
     }
     scale_powers = {"gamma": -2}
 
@@ -370,7 +370,7 @@ class Sigmoid(DotProduct):
 
     sklearn_names = ("sigmoid",)
     is_psd = False
-    domains = {"gamma": per_column(positive=False), "coef0": FINITE}
+    domains = {"gamma": per_column(positive=False), "coef0": Domain.FINITE}
     scale_powers = {"gamma": -2}
 
     def __init__(self, gamma: PerColumn = 1.0, coef0: float = 0.0) -> None:

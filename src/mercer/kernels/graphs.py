@@ -10,11 +10,10 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import shortest_path
 
-from ..engine import as_host
+from ..engine import Domain, as_host, short
 from .feature_kernels import FeatureKernel
 from .hashing import MOST_COLUMNS, columns_of, counted, label_keys, mixed
-from .parameters import domain, whole
-from .points import read_each, short
+from .points import read_each
 from .types import Array
 
 # More rounds than the longest path of any sensible graph.
@@ -43,7 +42,7 @@ class GraphKernel(FeatureKernel):
 
     domains = dict.fromkeys(
         ("node_label", "edge_label"),
-        domain(lambda v: v is None or isinstance(v, str), "the name of an attribute or None"),
+        Domain(lambda v: v is None or isinstance(v, str), "the name of an attribute or None"),
     )
 
     def graphs(self, X: Array) -> Graphs:
@@ -110,7 +109,7 @@ class WeisfeilerLehman(GraphKernel):
            [10.,  6., 16.]])
     """
 
-    domains = GraphKernel.domains | {"rounds": whole(0, _MOST_ROUNDS)}
+    domains = GraphKernel.domains | {"rounds": Domain.whole(0, _MOST_ROUNDS)}
 
     def __init__(
         self, rounds: int = 3, node_label: str | None = None, edge_label: str | None = None

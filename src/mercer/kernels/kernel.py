@@ -16,6 +16,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from ..engine import (
+    Domain,
     Form,
     is_array,
     is_integer,
@@ -24,6 +25,7 @@ from ..engine import (
     namespace,
     require,
     same_kind,
+    short,
     tiles,
 )
 from . import points as pts
@@ -123,13 +125,12 @@ class Kernel(Parametrized, Capabilities, Accuracy):
         """Description of its Fourier series on a box (spectral.py); None where it has none."""
         return None
 
-    # Checks of parameters by their names (parameters.py).
-    domains: ClassVar[dict[str, Callable[[str, str, Any], None]]] = {}
+    # Checks of parameters by their names: a Domain, or per_column of parameters.py.
+    domains: ClassVar[dict[str, Callable[[str, Any, str], None]]] = {}
 
     def check_parameters(self) -> None:
         """Raise ValueError or TypeError for parameters that make no sense."""
-        for name, check in self.domains.items():
-            check(type(self).__name__, name, getattr(self, name))
+        Domain.check(self, type(self).__name__)
 
     @property
     def is_psd(self) -> bool | None:
@@ -238,7 +239,7 @@ class Kernel(Parametrized, Capabilities, Accuracy):
         A row of weight w counts as w rows of weight one.
         """
         points = self.points(X)
-        weights = None if sample_weight is None else pts.row_weights(sample_weight, points.shape[0])
+        weights = pts.row_weights(sample_weight, points.shape[0])
         return self.bind_points(points, pts.column_names(X), weights)
 
     def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
@@ -427,7 +428,7 @@ def _combine(name, left, right):
     if not is_number(other):
         verb = "add" if name == "Sum" else "multiply"
         raise TypeError(
-            f"cannot {verb} a kernel and {type(other).__name__} {pts.short(other)}: kernels "
+            f"cannot {verb} a kernel and {type(other).__name__} {short(other)}: kernels "
             "combine with kernels and non-negative numbers (to weight rows use Rescaled(k, f))."
         )
     if name == "Product":

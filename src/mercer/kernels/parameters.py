@@ -1,56 +1,24 @@
 """Parameters that are one number or one per column, and those that the data decide."""
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from ..engine import as_host, as_numpy, is_integer, is_number, namespace, on_device_of, require
-from .points import short, take
+from ..engine import as_host, as_numpy, namespace, on_device_of, require
+from .points import take
 
 RULES = ("scale", "median")
 # Pairs looked at by the median rule.
 SAMPLED_PAIRS = 1000
 
 
-# --- domains: what a kernel declares of its parameters --------------------------------------------
-
-
-def domain(
-    accepts: Callable[[Any], bool], what: str, why: str = "", error: type[Exception] = ValueError
-):
-    """A check(kernel's name, parameter's name, value) for `domains` of a kernel."""
-
-    def check(kernel: str, name: str, value: Any) -> None:
-        if not accepts(value):
-            raise error(f"{kernel}({name}) must be {what}, got {short(value)}{why}.")
-
-    return check
-
-
-def whole(least: int, most: float = math.inf, why: str = ""):
-    what = f"an integer >= {least}" if most == math.inf else f"an integer from {least} to {most}"
-    return domain(lambda value: is_integer(value) and least <= value <= most, what, why)
-
-
-FINITE = domain(lambda value: is_number(value) and math.isfinite(value), "a finite number")
-NOT_NEGATIVE = domain(
-    lambda value: is_number(value) and 0 <= value < math.inf,
-    "a finite number >= 0",
-    ": a negative multiple of a kernel is not a kernel",
-)
-POSITIVE = domain(lambda value: is_number(value) and 0 < value < math.inf, "a positive number")
-FLAG = domain(lambda value: isinstance(value, (bool, np.bool_)), "True or False")
-FUNCTION = domain(callable, "a function", error=TypeError)
-
-
 def per_column(*rules, positive: bool = True):
     """One finite positive number, one per column, or one of the named rules."""
     what = "a positive number" if positive else "a number"
 
-    def check(kernel: str, name: str, value: Any) -> None:
+    def check(name: str, value: Any, kernel: str) -> None:
         if isinstance(value, str):
             known = f" or one of {', '.join(map(repr, rules))}." if rules else "."
             message = f"{kernel}({name}={value!r}) is unknown; use a number{known}"

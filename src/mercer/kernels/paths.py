@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import require, tiles
+from ..engine import Domain, require, tiles
 from .feature_kernels import FeatureKernel, ObjectKernel
 from .hashing import squared_lengths
 from .kernel import ALL
 from .monomials import require_room
-from .parameters import FLAG, as_numbers, per_column, whole
+from .parameters import as_numbers, per_column
 from .points import as_rows, read_each
 from .types import Array, PerColumn, Tile
 
@@ -77,7 +77,11 @@ class Signature(FeatureKernel):
 
     scale_powers = {"length_scale": 1}
     drawn_as = "paths"
-    domains = {"depth": whole(1, _DEEPEST), "time": FLAG, "length_scale": per_column()}
+    domains = {
+        "depth": Domain.whole(1, _DEEPEST),
+        "time": Domain.FLAG,
+        "length_scale": per_column(),
+    }
 
     def __init__(self, depth: int = 3, time: bool = True, length_scale: PerColumn = 1.0) -> None:
         self.depth = depth

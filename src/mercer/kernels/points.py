@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine import as_host, is_array, is_numpy, namespace, on_device_of
+from ..engine import as_host, is_array, is_numpy, namespace, on_device_of, short
 
 _FINITE = (
     "Kernels need finite values: put a TableEncoder first (make_pipeline(TableEncoder(), model)), "
@@ -293,11 +293,6 @@ def naming(argument: str):
         raise kind(f"{argument}: {error}") from error
 
 
-def short(x: object):
-    text = repr(x)
-    return text if len(text) <= 40 else text[:37] + "..."
-
-
 def listed(names: Sequence[str], most: int = 6):
     """The first names, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
@@ -321,6 +316,12 @@ def as_fitted_points(X: Any, S: Any, dtype: Any, *, keep_wider: bool = False):
     if X.dtype == dtype or (keep_wider and wider):
         return X
     return X.astype(dtype) if scipy.sparse.issparse(X) else namespace(X).astype(X, dtype)
+
+
+def require_y(y: Any, name: str) -> None:
+    """`name` of the estimator or the method, for the message."""
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
 
 
 def row_weights(values: Any, n: int | None = None):

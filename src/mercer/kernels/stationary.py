@@ -9,12 +9,12 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.special import kv
 
-from ..engine import Form, in_place, is_number, is_numpy, namespace
+from ..engine import Domain, Form, in_place, is_number, is_numpy, namespace
 from .capabilities import OfOneNumber, Slopes
 from .geometry import EuclideanFrame, SingleSums, ones_for
 from .kernel import ALL, Kernel
 from .matern import MANY_DERIVATIVES, matern_of_large_nu, matern_of_small_nu
-from .parameters import POSITIVE, RULES, as_numbers, column_scale, domain, is_one_number, per_column
+from .parameters import RULES, as_numbers, column_scale, is_one_number, per_column
 from .spectral import FourierForm, GaussianForm, MaternForm, RationalForm
 from .types import Array, Gamma, PerColumn, Tile
 
@@ -215,7 +215,7 @@ class RationalQuadratic(Stationary):
     is_psd = True
     length_powers = {"length_scale": 1}
     relative_slope = 0.5
-    domains = {"alpha": POSITIVE, "length_scale": per_column()}
+    domains = {"alpha": Domain.POSITIVE, "length_scale": per_column()}
 
     def __init__(self, alpha: float = 1.0, length_scale: PerColumn = 1.0) -> None:
         self.alpha = alpha
@@ -283,7 +283,7 @@ class Matern(Stationary):
     is_psd = True
     length_powers = {"length_scale": 1}
     domains = {
-        "nu": domain(lambda nu: is_number(nu) and nu > 0, "a positive number", " (inf is RBF)"),
+        "nu": Domain(lambda nu: is_number(nu) and nu > 0, "a positive number", " (inf is RBF)"),
         "length_scale": per_column(),
     }
 

@@ -7,10 +7,9 @@ from math import comb
 import numpy as np
 import scipy.sparse
 
-from ..engine import is_integer, require
+from ..engine import Domain, is_integer, require
 from .feature_kernels import FeatureKernel
 from .hashing import MOST_COLUMNS, columns_of, counted, mixed, scaled_rows, squared_lengths
-from .parameters import FLAG, domain, whole
 from .points import read_each
 from .types import Array
 
@@ -77,10 +76,10 @@ class Spectrum(FeatureKernel):
 
     against_checks = True  # it reads every letter
     domains = {
-        "mismatches": whole(0, LONGEST),
-        "gaps": whole(0, LONGEST),
-        "normalize": FLAG,
-        "alphabet": domain(
+        "mismatches": Domain.whole(0, LONGEST),
+        "gaps": Domain.whole(0, LONGEST),
+        "normalize": Domain.FLAG,
+        "alphabet": Domain(
             lambda a: a is None or (isinstance(a, (str, bytes)) and len(a) > 0),
             "a text of all letters, such as 'ACGT', or None",
         ),

@@ -7,12 +7,11 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ..engine import as_host, is_array, is_symbolic, namespace, on_device_of, require
+from ..engine import Domain, as_host, is_array, is_symbolic, namespace, on_device_of, require
 from .capabilities import above_underflow
 from .composite import OnImages, Unary
 from .hashing import scaled_rows
 from .kernel import ALL, Kernel
-from .parameters import FUNCTION
 from .spectral import ColumnsForm, FourierForm
 from .types import Array, Columns, Tile
 
@@ -47,7 +46,7 @@ class OnFeatures(OnImages):
 
     in_expressions = False
     non_negative_only = False  # of the points: what the kernel sees is up to g
-    domains = {"g": FUNCTION}
+    domains = {"g": Domain.FUNCTION}
     kind = "objects"
     runs_user_code = True
 
@@ -128,7 +127,7 @@ class Rescaled(Weighted):
 
     in_expressions = False
     runs_user_code = True
-    domains = {"f": FUNCTION}
+    domains = {"f": Domain.FUNCTION}
 
     def __init__(self, kernel: Kernel | str, f: Callable[[Any], ArrayLike]) -> None:
         self.kernel = kernel

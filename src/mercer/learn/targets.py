@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import as_host, check_classes, on_device_of
+from ..engine import Domain, as_host, check_classes, on_device_of
+from ..kernels import points as pts
 
 TASKS = ("auto", "regression", "classification")
 # Whole numbers with more values than this are ordered and many: numbers to predict, not classes.
@@ -35,10 +36,8 @@ class Targets:
     @classmethod
     def of(cls, y: Any, task: str = "auto", weights: np.ndarray | None = None) -> "Targets":
         """Targets of a user's y; refuses what has nothing to learn."""
-        if not isinstance(task, str) or task not in TASKS:
-            raise ValueError(f"task must be one of {', '.join(TASKS)}, got {task!r}.")
-        if y is None:
-            raise ValueError("the target y is None: learning a kernel needs y.")
+        Domain.one_of(*TASKS)("task", task)
+        pts.require_y(y, "learning a kernel")
         y = host(y)
         if y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]

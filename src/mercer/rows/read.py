@@ -147,7 +147,7 @@ def read(
     if targets is not None:
         y = held_column(y, X)
         if targets != "as given":
-            _require_y(y, name)
+            pts.require_y(y, name)
         given |= _READERS[targets](y)
         if held and y is not None:
             check_consistent_length(X, given["T"])
@@ -192,7 +192,7 @@ def read_whole(
     """
     X, y, sample_weight = sides(X, y, sample_weight)
     if needs_y:
-        _require_y(y, name)
+        pts.require_y(y, name)
     X = load_all(X, current().limit(), name)
     return X, held_column(y, X), held_column(sample_weight, X, "sample_weight")
 
@@ -335,11 +335,6 @@ def _take_input_names(estimator: Any, fitted: Any) -> None:
 
 
 # --- targets and weights --------------------------------------------------------------------------
-
-
-def _require_y(y: Any, name: str) -> None:
-    if y is None:
-        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
 
 
 def _weights(X: Any, weights: Any) -> Any:

@@ -272,8 +272,6 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "Fourier
     fit = fit_map(training, options, statistic)
     sums, space = fit.sums, fit.map.space
     assert isinstance(space, Fourier)
-    if not sums.n > 0:
-        raise ValueError("sample_weight must not be all zero.")
     how = (problem.tol, problem.max_iter, training.resources.limit())
     equations, choice = FourierEquations(space, sums.generator, *how), None
     cross = sums.cross_of(space)

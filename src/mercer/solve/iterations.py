@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..engine import (
     Array,
+    Domain,
     MatrixProduct,
     MemoryLimitError,
     Resources,
@@ -26,7 +27,6 @@ from ..engine import (
     coordinates_bytes,
     current,
     evenly,
-    is_integer,
     largest_power,
     namespace,
     on_device_of,
@@ -171,12 +171,10 @@ def solve_iteratively(
         f"the iterative form needs alpha > 0, got {alphas.tolist()}: without a penalty neither the "
         "equations nor their certificate hold in floating point. Use form='dual'.",
     )
-    is_share = isinstance(tol, (int, float)) and 0 < tol < 1
-    require(is_share, f"tol must be a number between 0 and 1, got {tol!r}.")
-    is_enough = is_integer(max_iter) and max_iter >= 2
-    require(is_enough, f"max_iter must be an integer of at least 2, got {max_iter!r}.")
-    is_rank = rank is None or (is_integer(rank) and rank >= 1)
-    require(is_rank, f"rank must be a positive integer or None, got {rank!r}.")
+    Domain.SHARE("tol", tol)
+    Domain.whole(2)("max_iter", max_iter)
+    if rank is not None:
+        Domain.whole(1)("rank", rank)
     n, rows = points.shape[0], np.arange(points.shape[0])
     if weights is not None:
         weights = np.asarray(as_host(weights), dtype=np.float64)

@@ -123,8 +123,6 @@ def _solve_on_map(
 ) -> _PrimalKind:
     """A solution of this kind, from the sums of a fitted map."""
     sums = fit.sums.spread if problem.labels else fit.sums
-    if not sums.n > 0:
-        raise ValueError("sample_weight must not be all zero.")
     sums = sums if problem.intercept else sums.about_zero()
     second, cross, mean = sums.scatter, sums.cross, sums.mean if problem.intercept else None
     Phi, T, w = fit.coordinates(), None, None

@@ -1,20 +1,19 @@
 """Which space: what the options ask for and what the kernel has, for points that are held."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 
 from ..engine import (
     Array,
+    Domain,
     MemoryLimitError,
     as_numpy,
-    check_one_of,
     current,
     eps_of,
     evenly,
-    is_count,
     is_number,
     matrix_bytes,
     namespace,
@@ -23,14 +22,11 @@ from ..engine import (
     tiles,
 )
 from ..kernels import Kernel, NotPSDError, hashing
-from ..kernels import points as pts
 from .cholesky import factorize
 from .indefinite import OPTIONS, corrected, symmetrised, value_eps
 from .landmarks import Corrected
 from .own_features import OwnFeatures, SparseFeatures
 
-_BASES = ("cholesky", "eigen", "symmetric", "closed", "fourier", "auto")
-_PIVOTS = ("greedy", "random", "uniform")
 # Rows on which a kernel of unknown validity is tested: of a sample, and of a look at some.
 TESTED, LOOKED_AT = 2000, 100
 
@@ -49,18 +45,23 @@ class MapOptions:
     box: Any = None  # of Fourier coordinates; None: that of the rows, and a margin
     held: int = 0  # further arrays of coordinates that the method holds
 
+    domains: ClassVar[dict[str, Domain]] = {
+        "basis": Domain.one_of("cholesky", "eigen", "symmetric", "closed", "fourier", "auto"),
+        "pivots": Domain.one_of("greedy", "random", "uniform"),
+        "indefinite": Domain.one_of(*OPTIONS),
+        "append_residual": Domain.FLAG,
+        "max_rank": Domain(
+            lambda rank: rank is None or Domain.count(1).accepts(rank), "a positive integer or None"
+        ),
+        "tol": Domain(
+            lambda tol: tol is None or (is_number(tol) and 0 <= tol < 1),
+            "a number from 0 to below 1 or None",
+        ),
+    }
+
     def check(self) -> None:
         """Refuse options that make no sense, before any work."""
-        for name, options in (("basis", _BASES), ("pivots", _PIVOTS), ("indefinite", OPTIONS)):
-            check_one_of(name, getattr(self, name), options)
-        if not isinstance(self.append_residual, (bool, np.bool_)):
-            raise ValueError(
-                f"append_residual must be True or False, got {pts.short(self.append_residual)}."
-            )
-        if self.max_rank is not None and not (is_count(self.max_rank) and self.max_rank >= 1):
-            raise ValueError(f"max_rank must be a positive integer or None, got {self.max_rank!r}.")
-        if self.tol is not None and not (is_number(self.tol) and 0 <= self.tol < 1):
-            raise ValueError(f"tol must be a number from 0 to below 1 or None, got {self.tol!r}.")
+        Domain.check(self)
         if self.box is not None and self.basis != "fourier":
             raise ValueError(
                 f"box belongs to basis='fourier', got basis={self.basis!r}: leave it out, other "

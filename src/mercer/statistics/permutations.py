@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse
 from scipy.special import logsumexp
 
-from ..engine import is_count, is_number
+from ..engine import Domain
 
 # Units of the smaller sample: enough that more would not change the power.
 _UNITS = 1024
@@ -165,10 +165,9 @@ def _externally_standardised(v: np.ndarray) -> np.ndarray:
 
 def check_permutations(n_permutations: Any, level: Any) -> tuple[int, float]:
     """Enough permutations for the level."""
-    if not is_number(level) or not 0 < level < 1:
-        raise ValueError(f"level must be a number between 0 and 1, such as 0.05, got {level!r}.")
+    Domain.SHARE("level", level)
     least = int(np.ceil(1 / level)) - 1
-    if not is_count(n_permutations) or not max(least, 2) <= n_permutations <= _MOST_PERMUTATIONS:
+    if not Domain.count(max(least, 2), _MOST_PERMUTATIONS).accepts(n_permutations):
         raise ValueError(
             f"n_permutations must be an integer, at least {max(least, 2)} for a level of {level} "
             f"and at most {_MOST_PERMUTATIONS}, got {n_permutations!r}."

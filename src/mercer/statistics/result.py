@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from .. import Kernel, RKHSFunction
-from ..engine import as_numpy, check_at_least, is_matrix
+from ..engine import as_numpy, check_at_least, is_matrix, short
 from ..kernels import html_rows, listed
-from ..kernels import points as pts
 from ..rows import rows_at, stacked
 from .permutations import NO_ROWS, UnitSums, judge
 from .samples import Samples
@@ -135,7 +134,7 @@ class TestResult(ABC):
             "p-value": f"{self.p_value:.3g} ({self.n_permutations} permutations)",
             "statistic": f"{self.statistic:.3g} (threshold {self.threshold:.3g} at level "
             f"{self.level:g})",
-            "distance": f"{self.distance:.3g} with {pts.short(self.kernel)}",
+            "distance": f"{self.distance:.3g} with {short(self.kernel)}",
         } | ({"columns": named} if named else {})
 
     def __str__(self) -> str:

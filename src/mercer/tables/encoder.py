@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine import check_at_least
+from ..engine import Domain
 from ..kernels import listed
 from ..kernels import points as pts
 from ..rows import drawn_rows, gather, in_pieces, lazily
@@ -26,14 +26,6 @@ if TYPE_CHECKING:
 
 # Arguments that name columns.
 _ROLES = ("keep", "number", "category", "ignore", "id")
-_ALLOWED: dict[str, tuple[Any, ...]] = {
-    "scale": ("standard", "unit", "none"),
-    "text": ("ngrams", "drop"),
-    "ranks": (True, False),
-    "levels": (True, False),
-    "decimal": (".", ",", None),
-    "dayfirst": (True, False, None),
-}
 UNREAD = "values that cannot be read count as missing"
 # Attributes that differ among columns of plain numbers; arrays hold them for so many or more.
 OWN, MANY_ALIKE = ("median_", "centre_", "spread_"), 20
@@ -130,6 +122,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ["values that the training table does not have: 'Bern' in town (3 rows)"]
     """
 
+    domains = {
+        "scale": Domain.one_of("standard", "unit", "none"),
+        "text": Domain.one_of("ngrams", "drop"),
+        "ranks": Domain.FLAG,
+        "levels": Domain.FLAG,
+        "decimal": Domain.one_of(".", ",", None),
+        "dayfirst": Domain.one_of(True, False, None),
+        **dict.fromkeys(
+            _ROLES,
+            Domain(
+                lambda given: (
+                    isinstance(given, list | tuple | None)
+                    and all(isinstance(name, str) for name in given or ())
+                ),
+                "a list of names of columns or None",
+            ),
+        ),
+        "max_categories": Domain.count(2),
+        "text_components": Domain.count(1),
+    }
+
     def __init__(
         self,
         *,
@@ -169,7 +182,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         `y` is not used, except that texts in it tell how this table writes its numbers. Of a stream
         or a Dask collection with many rows a sample decides, drawn in one pass.
         """
-        self._check_parameters()
+        Domain.check(self)
         X = pts.collected(X)
         X, n = drawn_rows(X, gather.SAMPLE, self.random_state)
         self.sampled_from_ = n if n is not None and n > gather.SAMPLE else None
@@ -234,7 +247,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: ArrayLike, y: object = None) -> "np.ndarray | pd.DataFrame":
         """Decide what becomes of each column, and turn these rows into floats."""
-        self._check_parameters()
+        Domain.check(self)
         X = pts.collected(X)
         table: Any = X if in_pieces(X) else read_columns(self, X, reset=True)  # once for both
         self.fit(table, y)
@@ -356,23 +369,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
     # --- reading the input ------------------------------------------------------------------------
-
-    def _check_parameters(self):
-        for name, allowed in _ALLOWED.items():
-            value = getattr(self, name)
-            plain = value.item() if isinstance(value, np.generic) else value
-            if not any(type(plain) is type(one) and plain == one for one in allowed):
-                shown = " or ".join(map(repr, allowed))
-                raise ValueError(f"{name} must be {shown}, got {value!r}.")
-        for name in _ROLES:
-            value = getattr(self, name)
-            named = isinstance(value, (list, tuple)) and all(isinstance(n, str) for n in value)
-            if value is not None and not named:
-                raise ValueError(
-                    f"{name} must be a list of names of columns or None, got {value!r}."
-                )
-        for name, least in (("max_categories", 2), ("text_components", 1)):
-            check_at_least(name, getattr(self, name), least)
 
     def _check_named(self, names):
         """Columns that arguments name are there, and are named once."""

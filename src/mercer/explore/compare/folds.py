@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from ...engine import check_at_least, is_count, is_integer
+from ...engine import Domain, check_at_least, is_integer
 from ...kernels import listed
 from ...kernels import points as pts
 from ..data import CLASSES, HOLDS, NUMBERS, Explored, place_in_class
@@ -136,7 +136,7 @@ class ComparedRows(Explored):
         """cv disjoint blocks of rows: train_size rows of each train a model for the next block."""
         n = len(self)
         most, fewest = n // cv, len(self.classes) or 2
-        if not is_count(train_size) or not fewest <= train_size <= most:
+        if not Domain.count(fewest, most).accepts(train_size):
             raise ValueError(
                 f"train_size must be an integer from {fewest} to {most} (so that {cv} groups of "
                 f"{n} rows are disjoint), got {train_size!r}."
@@ -155,8 +155,7 @@ class ComparedRows(Explored):
 
 def _is_balanced(scoring, task):
     """Whether every class counts the same; a score that the target does not have is refused."""
-    if not isinstance(scoring, str) or scoring not in _SCORINGS:
-        raise ValueError(f"scoring must be one of {listed(list(_SCORINGS))}, got {scoring!r}.")
+    Domain.one_of(*_SCORINGS)("scoring", scoring)
     wanted = _SCORINGS[scoring]
     if wanted is not None and task is not None and wanted != task:
         fitting = [name for name, target in _SCORINGS.items() if target == task]

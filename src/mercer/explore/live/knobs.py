@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ... import Kernel
-from ...engine import is_number
+from ...engine import Domain, is_number
 from ...kernels import as_numbers
 from ..compare.tuning import default_of, rounded, suggested_gamma
 from ..data import Explored
@@ -82,8 +82,7 @@ def knobs_of(kernel: Kernel, data: Explored) -> list[Knob]:
 
 def turned(kernel: Kernel, knob: Knob, value: float) -> Kernel:
     """The kernel with one number changed; of a list, one per column, all by the same factor."""
-    if not is_number(value) or not 0 < value < math.inf:
-        raise ValueError(f"{knob.label} must be a positive number, got {value!r}.")
+    Domain.POSITIVE(knob.label, value)
     present: Any = kernel.get_params(deep=True)[knob.name]
     changed: Any = round(value) if knob.whole else rounded(value)
     if not isinstance(present, str) and np.ndim(present) == 1:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from ... import KernelMap
-from ...engine import as_numpy, is_integer, is_number
+from ...engine import Domain, as_numpy
 from ...kernels import Data, KernelLike
 from ...kernels import points as pts
 from ..embeddings import DISCRIMINANT, PCA, available, embed
@@ -143,15 +143,13 @@ class FeatureSpaceDisplay(style.Display):
         self.y = y = style.target_of(self.y, len(Z))
         n = len(Z)
         size = float(np.clip(12000 / n, 8, 36)) if size is None else size
-        if not is_number(size) or not 0 < size < np.inf:
-            raise ValueError(f"size must be a positive number or None, got {size!r}.")
+        Domain.POSITIVE("size", size)
         size = float(size)  # integers beyond 64 bits would be objects to matplotlib
         alpha = style.share_of(alpha, "alpha")
         faded = np.zeros(n, dtype=bool) if faded is None else np.asarray(faded)
         if faded.shape != (n,) or faded.dtype != bool:
             raise ValueError(f"faded must be a mask of {n} booleans, got {faded!r}.")
-        if not is_integer(n_images) or n_images < 0:
-            raise ValueError(f"n_images must be an integer of at least 0, got {n_images!r}.")
+        Domain.whole(0)("n_images", n_images)
         draw = self._plot_classes
         if y is not None and style.is_numeric_target(y):
             draw = self._plot_numbers

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from ... import as_kernel
-from ...engine import as_numpy, is_integer, tiles
+from ...engine import Domain, as_numpy, tiles
 from ...kernels import Data, KernelLike
 from ...kernels import points as pts
 from . import style
@@ -72,8 +72,7 @@ class GramDisplay(style.Display):
         points = bound.points(X)
         n = points.shape[0]
         target = style.target_of(y, n)
-        if not is_integer(max_rows) or max_rows < 1:
-            raise ValueError(f"max_rows must be a positive integer, got {max_rows!r}.")
+        Domain.whole(1)("max_rows", max_rows)
         max_rows = int(max_rows)
         if n > max_rows:
             with pts.naming("random_state"):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ... import KernelMap
-from ...engine import as_numpy, is_array, is_integer
+from ...engine import Domain, as_numpy, is_array
 from ...kernels import Data
 from ...kernels import points as pts
 from .style import COLOURS, SEQUENTIAL, Display, fitted, numbers_of, share_of
@@ -78,10 +78,7 @@ class ResidualDisplay(Display):
         their extent. `title` stands above the picture.
         """
         fitted(kernel_map, "residual", "kernel_", "landmarks_", name="kernel_map")
-        if not is_integer(resolution) or not 2 <= resolution <= FINEST:
-            raise ValueError(
-                f"resolution must be an integer from 2 to {FINEST}, got {resolution!r}."
-            )
+        Domain.whole(2, FINEST)("resolution", resolution)
         resolution, margin = int(resolution), share_of(margin, "margin", WIDEST)
         rows: Any = X
         names = [str(name) for name in rows.columns] if hasattr(rows, "columns") else None

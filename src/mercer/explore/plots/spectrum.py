@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from ... import KernelMap
-from ...engine import as_numpy, is_number
+from ...engine import Domain, as_numpy
 from ...kernels import Data, KernelLike
 from ...kernels import points as pts
 from ..embeddings import eigenvalues
@@ -85,8 +85,7 @@ class SpectrumDisplay(Display):
         """Shares of the whole variance, in decreasing order."""
         values = numbers_of(self.eigenvalues, "eigenvalues", 1, empty=True)
         total = values.sum() if self.total is None else self.total
-        if not is_number(total) or not np.isfinite(total):
-            raise ValueError(f"total must be a finite number, got {total!r}.")
+        Domain.FINITE("total", total)
         return values / total if total > 0 else values
 
     def components_for(self, share: float) -> int | None:
