@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from mercer import RBF, KernelClassifier, KernelRegressor, load, save
 from mercer.estimators import learned_model
 from mercer.estimators.stack import ClassShares, _on_simplex, logistic, weighed
-from mercer.estimators.trees import FOREST, Trees, grow_trees, leaf_size
+from mercer.estimators.trees import _BOOSTED, FOREST, Trees, grow_trees, leaf_size
 from mercer.learn.metric import column_scales
 
 QUICK = {"n_rounds": 1, "metric": "diagonal"}
@@ -206,9 +206,8 @@ def test_counts_of_rows_are_copies_to_boosted_trees(rng):
     counts = rng.integers(1, 3, size=300)
     rows = np.repeat(np.arange(300), counts)
     merged = grow_trees(X, y[:, None], counts / 1.5, forest=False)
-    theirs = HistGradientBoostingRegressor(
-        min_samples_leaf=leaf_size(300), early_stopping=False, random_state=0
-    ).fit(X[rows], y[rows])
+    theirs = HistGradientBoostingRegressor(min_samples_leaf=leaf_size(300), **_BOOSTED)
+    theirs.fit(X[rows], y[rows])
     assert_allclose(merged(X)[:, 0], theirs.predict(X), atol=1e-10)
 
 
@@ -237,7 +236,7 @@ def test_trees_are_those_of_scikit_learn(rng):
     weights = rng.uniform(0.5, 2, size=200)
     trees = grow_trees(X, T, weights, forest=False)
     for j in range(2):
-        theirs = HistGradientBoostingRegressor(min_samples_leaf=leaf_size(200), random_state=0)
+        theirs = HistGradientBoostingRegressor(min_samples_leaf=leaf_size(200), **_BOOSTED)
         assert_allclose(trees(X)[:, j], theirs.fit(X, T[:, j], weights).predict(X), atol=1e-9)
     many = np.eye(5)[rng.integers(5, size=200)]
     forest = RandomForestRegressor(**FOREST).fit(X, many, weights)
