@@ -11,7 +11,9 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict, cross_val_sc
 
 from mercer import KernelClassifier, KernelRegressor, Linear, learn_kernel
 from mercer.estimators.learned_model import LearnedModel
+from mercer.learn import cross_fit
 from mercer.learn.cross_fit import (
+    FIRST_FOLDS,
     FOLDS,
     CrossFit,
     DuplicateGroups,
@@ -117,6 +119,32 @@ def test_classes_are_judged_by_wrong_rows_and_more_must_win_clearly(rng):
     assert better(replace(best, metric="full"), replace(best, metric=None)).metric is None
     clear = replace(best, metric="full", losses=best.losses - 1.0)
     assert better(clear, best) is clear
+
+
+def test_columns_that_say_nothing_are_given_up_after_two_folds(rng, monkeypatch):
+    X = rng.normal(size=(150, 3))
+    rows, targets = rows_of(X, np.sin(2 * X[:, 0]) + np.sin(2 * X[:, 1]) + 0.1 * X[:, 2])
+    searches = []
+    learn = cross_fit.learn_from
+    monkeypatch.setattr(
+        cross_fit, "learn_from", lambda *a, **k: searches.append(1) or learn(*a, **k)
+    )
+    folds = CrossFit(rows, targets, None, 1, 0)
+    first, both = np.array([0]), np.array([0, 1])
+    (rival,) = folds.candidates([None], first)
+    (whole,) = folds.candidates([None], both)
+    assert len(searches) == 2 * FOLDS
+    (better_one,) = folds.candidates([None], both, rival)  # hopeful: the same as without a rival
+    assert_allclose(better_one.predicted, whole.predicted)
+    assert len(searches) == 3 * FOLDS
+    assert folds.candidates([None], first, whole) == []  # fewer columns, clearly worse
+    assert folds.candidates([None], np.array([0, 2]), rival) == []  # more that say nothing
+    assert len(searches) == 3 * FOLDS + 2 * FIRST_FOLDS
+    # Observations that are in all folds are known only after the last one.
+    counts = np.full(150, 7.0)
+    repeated = Observations.of(X, targets.columns, counts)
+    folds = CrossFit(repeated, replace(targets, weights=counts), None, 1, 0)
+    assert len(folds.candidates([None], first, whole)) == 1
 
 
 def test_two_rows_are_left_out_one_by_one_and_one_row_cannot_be():

@@ -41,6 +41,8 @@ LANDMARKS = 300
 STANDARD_ERRORS = 1.0
 # Fewer columns are taken unless their mean loss is larger by so many standard errors.
 CLEARLY_WORSE = 2.0
+# After so many folds a set of columns is given up that would not be taken as things stand.
+FIRST_FOLDS = 2
 # Rows and rounds of a short search among sets of columns, and its parts: each judges what the
 # others found. More columns must also lower the mean loss by this share over the root of the rows.
 SHORT_ROWS, SHORT_ROUNDS, SHORT_PARTS, GAIN = 1000, 3, 2, 2.0
@@ -101,10 +103,10 @@ class CrossFit:
         for more in others:
             best = better(more, best)
         for columns in column_sets[1:]:
-            (new,) = self.candidates([best.metric], columns)
-            fewer = len(columns) < len(best.columns)
-            if fewer or new.error < (1 - least_gain) * best.error:
-                best = better(new, best)
+            for new in self.candidates([best.metric], columns, best):
+                fewer = len(columns) < len(best.columns)
+                if fewer or new.error < (1 - least_gain) * best.error:
+                    best = better(new, best)
         return best
 
     def is_small(self, n_columns: int) -> bool:
@@ -147,12 +149,25 @@ class CrossFit:
         )
         return short.best_of([metric], column_sets, GAIN / some.n**0.5).columns
 
-    def candidates(self, metrics: list[str | None], columns: np.ndarray) -> list[Candidate]:
-        """Metrics on these columns, with their predictions: one search per fold finds them all."""
+    def candidates(
+        self, metrics: list[str | None], columns: np.ndarray, rival: Candidate | None = None
+    ) -> list[Candidate]:
+        """Metrics on these columns, with their predictions: one search per fold finds them all.
+
+        None of them where the first folds do not speak for these columns, rather than the rival's.
+        """
         some = replace(self.rows, X=pts.take(self.rows.X.T, columns).T)
         cells = DuplicateGroups.of(some, self.targets)
         predicted = np.zeros((len(metrics), *cells.T.shape))
-        for left in cells.folds(np.random.default_rng(self.seed), self.parts):
+        seen = np.zeros(len(cells.counts))
+        for i, left in enumerate(cells.folds(np.random.default_rng(self.seed), self.parts)):
+            if rival is not None and i == FIRST_FOLDS:
+                known = (seen >= cells.counts)[cells.of_given]
+                gain = self._losses(rival.predicted) - self._losses(predicted[-1][cells.of_given])
+                fewer = len(columns) < len(rival.columns)
+                if known.any() and not _hopeful(gain[known], fewer=fewer):
+                    return []
+            seen += left
             asked = np.flatnonzero(left)
             known = cells.without(some, left)
             share = (left[asked] / cells.counts[asked])[:, None]
@@ -171,18 +186,26 @@ class CrossFit:
             simpler = simpler[: len(metrics) - 1]
             for i, learned in enumerate([*simpler, *[last] * (len(metrics) - len(simpler))]):
                 predicted[i, asked] += share * self._predicted(some, cells, asked, known, learned)
-        T, classes, weights = self.targets.columns, self.targets.classes, self.rows.row_weights
         found = []
         for metric, values in zip(metrics, predicted):
-            values = values[cells.of_given]
-            if classes is not None:
-                losses = (values.argmax(axis=1) != T.argmax(axis=1)).astype(float)
-            else:
-                values = values if self.kernel is not None else np.clip(values, *Targets.limits(T))
-                losses = ((values - T) ** 2).sum(axis=1)
-            losses = np.bincount(self.rows.group, losses if weights is None else weights * losses)
+            values = self._limited(values[cells.of_given])
+            losses = np.bincount(self.rows.group, self._losses(values))
             found.append(Candidate(metric, columns, values, losses))
         return found
+
+    def _limited(self, values: np.ndarray) -> np.ndarray:
+        if self.targets.classes is not None or self.kernel is not None:
+            return values
+        return np.clip(values, *Targets.limits(self.targets.columns))
+
+    def _losses(self, values: np.ndarray) -> np.ndarray:
+        """The loss of each row that was given, times its weight."""
+        T, weights = self.targets.columns, self.rows.row_weights
+        if self.targets.classes is not None:
+            losses = (values.argmax(axis=1) != T.argmax(axis=1)).astype(float)
+        else:
+            losses = ((self._limited(values) - T) ** 2).sum(axis=1)
+        return losses if weights is None else weights * losses
 
     def _predicted(
         self,
@@ -267,7 +290,12 @@ def better(new: Candidate, best: Candidate) -> Candidate:
     With fewer columns it needs only not be clearly worse.
     """
     gain = best.losses - new.losses
-    noise = gain.std() / len(gain) ** 0.5
     if len(new.columns) < len(best.columns):
-        return new if gain.mean() >= -CLEARLY_WORSE * noise else best
-    return new if gain.mean() > STANDARD_ERRORS * noise else best
+        return new if _hopeful(gain, fewer=True) else best
+    return new if gain.mean() > STANDARD_ERRORS * gain.std() / len(gain) ** 0.5 else best
+
+
+def _hopeful(gain: np.ndarray, *, fewer: bool) -> bool:
+    """Whether gains speak for columns: that they are not clearly losses, where these are fewer."""
+    noise = gain.std() / len(gain) ** 0.5
+    return bool(gain.mean() >= -CLEARLY_WORSE * noise if fewer else gain.mean() > 0)
