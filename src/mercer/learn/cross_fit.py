@@ -196,13 +196,14 @@ class CrossFit:
     def _limited(self, values: np.ndarray) -> np.ndarray:
         if self.targets.classes is not None or self.kernel is not None:
             return values
-        return np.clip(values, *Targets.limits(self.targets.columns))
+        limited: np.ndarray = np.clip(values, *Targets.limits(self.targets.columns))
+        return limited
 
     def _losses(self, values: np.ndarray) -> np.ndarray:
         """The loss of each row that was given, times its weight."""
         T, weights = self.targets.columns, self.rows.row_weights
         if self.targets.classes is not None:
-            losses = (values.argmax(axis=1) != T.argmax(axis=1)).astype(float)
+            losses: np.ndarray = (values.argmax(axis=1) != T.argmax(axis=1)).astype(float)
         else:
             losses = ((self._limited(values) - T) ** 2).sum(axis=1)
         return losses if weights is None else weights * losses
