@@ -68,7 +68,7 @@ for name, colour in (("L2", "#D55E00"), ("L1", "#0072B2")):
         scores = model.fit(one).transform(X)[:, 0]
         agreement.append(abs(np.corrcoef(scores, clean[name])[0, 1]))
     ax.plot(distances, agreement, "o-", ms=4, color=colour, label=name)
-ax.set(xlabel="distance of one outlier", ylabel="agreement of the others' scores", ylim=(0, 1.05))
+ax.set(xlabel="distance of one outlier", ylabel="agreement", ylim=(0, 1.05))
 ax.set_title("first component, quadratic kernel")
 ax.legend()
 plt.show()

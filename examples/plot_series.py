@@ -2,8 +2,8 @@
 A time series with ten million samples
 ======================================
 
-A sensor is read every two seconds, for 200 days. A Gaussian process fits all samples at once, since
-in one column a kernel is a short sum of cosines and sines (see :doc:`/how-to/maps`).
+A sensor is read about every two seconds, for 200 days. A Gaussian process fits all samples at once,
+since in one column a kernel is a short sum of cosines and sines (see :doc:`/how-to/maps`).
 """
 
 import time

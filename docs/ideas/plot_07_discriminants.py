@@ -60,7 +60,7 @@ for sweep in range(1, 151):
         a[i] = np.clip(a[i] + (1 - Q[i] @ a) / Q[i, i], 0, C)
     if sweep in (1, 10, 50, 150):
         gap = a @ Q @ a + C * np.maximum(0, 1 - Q @ a).sum() - a.sum()
-        print(f"after {sweep:3} sweeps every decision value is within {np.sqrt(2 * gap):.0e}")
+        print(f"after sweep {sweep:3} every decision value is within {np.sqrt(2 * gap):.0e}")
 
 # %%
 # In mercer
