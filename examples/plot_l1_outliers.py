@@ -28,7 +28,7 @@ def axis(model, data):
 
 truth = axis(KernelPCA(1, Linear()), X)
 fig, ax = plt.subplots(figsize=(5.6, 4))
-ax.scatter(*X.T, s=10, color="#555555")
+ax.scatter(*X.T, s=10, color="grey")
 ax.scatter(*outliers.T, s=36, marker="x", color="grey", label="three outliers")
 for model, colour, name in (
     (KernelPCA(1, Linear()), "#D55E00", "L2"),
