@@ -3,8 +3,8 @@ Choosing a kernel, and when the data cannot decide
 ==================================================
 
 Breast-cancer measurements in 30 columns. Which kernel tells benign from malignant? Every kernel
-gets the same folds, and the verdict says which differences are more than noise. Here none is: four
-very different kernels predict equally well, and the simplest is the right choice.
+gets the same folds, and the verdict says which differences are more than noise. Here none is: these
+rows cannot tell four very different kernels apart. Then the simplest is the right choice.
 """
 
 import matplotlib.pyplot as plt
@@ -39,5 +39,5 @@ plt.show()
 # The same for a file of your own: ``mercer compare data.csv --target diagnosis`` in a shell prints
 # this table and writes a page with the pictures.
 
-columns = ["kernel", "model", "score", "within_noise_of_best", "alignment", "effective_dimension"]
+columns = ["kernel", "model", "score", "within_noise_of_best", "effective_dimension"]
 print(comparison.table[columns].round(3).to_string(na_rep=""))

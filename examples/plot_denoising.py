@@ -4,8 +4,8 @@ Removing noise from digits with kernel PCA
 
 Images of digits lie near a curved surface, and noise moves them away from it. Projecting onto the
 leading kernel principal components moves a digit back, and a pre-image turns the result into an
-image again. Linear PCA projects onto a plane instead: it helps as well, but less. Both have the
-number of components that is best for them.
+image again. Linear PCA projects onto a plane instead: it helps as well, but less. Both have about
+as many components as are best for them on these ten images.
 """
 
 import matplotlib.pyplot as plt

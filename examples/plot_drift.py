@@ -38,7 +38,8 @@ print(result)
 
 # %%
 # The picture shows the statistic and its values for shuffled samples, the share of each column, and
-# both samples along the column that matters most, with the mean of the witness function.
+# both samples (X is the old batch, Y the new one) along the column that matters most, with the mean
+# of the witness function.
 
 import matplotlib.pyplot as plt
 

@@ -25,20 +25,20 @@ x = np.linspace(-3, 3, 200)[:, None]
 kernels = {
     "RBF(1)": RBF(1.0),
     "Matern(1.5): one derivative": Matern(nu=1.5),
-    "Laplacian(1): none": Laplacian(1.0),
+    "Laplacian(1): no derivative": Laplacian(1.0),
     "RationalQuadratic(0.3): many scales": RationalQuadratic(alpha=0.3, length_scale=0.5),
     "Periodic(period=1.5)": Periodic(period=1.5),
     "Polynomial(3)": Polynomial(degree=3, gamma=0.5),
-    "Linear() + RBF(4)": Linear() + 0.5 * RBF(4.0),
+    "Linear() + 0.5 * RBF(4)": Linear() + 0.5 * RBF(4.0),
     "Linear() * Periodic(1.5)": Linear() * Periodic(period=1.5),
     "Periodic * RBF: a season that changes": Periodic(period=1.0) * RBF(0.3),
 }
 
 # %%
 # Three functions for each kernel, and in grey the similarity to the point 0.5. A draw from a sum of
-# kernels is a sum of independent draws. A draw from a product is not a product of draws, which
-# would not be Gaussian; but the product multiplies the covariances, so it varies where either
-# factor does: a season whose shape changes, or one that grows.
+# kernels is a sum of independent draws. A draw from a product of kernels is not a product of draws:
+# that would not be Gaussian. But the covariances are multiplied, so a draw varies where a draw from
+# either factor does: a season whose shape changes, or one that grows.
 
 rng = np.random.default_rng(5)
 fig, axes = plt.subplots(5, 2, figsize=(8, 9.5), sharex=True)

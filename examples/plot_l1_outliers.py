@@ -28,7 +28,7 @@ def axis(model, data):
 
 truth = axis(KernelPCA(1, Linear()), X)
 fig, ax = plt.subplots(figsize=(5.6, 4))
-ax.scatter(*X.T, s=10, color="#555555")
+ax.scatter(*X.T, s=10, color="grey")
 ax.scatter(*outliers.T, s=36, marker="x", color="grey", label="three outliers")
 for model, colour, name in (
     (KernelPCA(1, Linear()), "#D55E00", "L2"),
@@ -68,7 +68,7 @@ for name, colour in (("L2", "#D55E00"), ("L1", "#0072B2")):
         scores = model.fit(one).transform(X)[:, 0]
         agreement.append(abs(np.corrcoef(scores, clean[name])[0, 1]))
     ax.plot(distances, agreement, "o-", ms=4, color=colour, label=name)
-ax.set(xlabel="distance of one outlier", ylabel="agreement of the others' scores", ylim=(0, 1.05))
+ax.set(xlabel="distance of one outlier", ylabel="agreement", ylim=(0, 1.05))
 ax.set_title("first component, quadratic kernel")
 ax.legend()
 plt.show()

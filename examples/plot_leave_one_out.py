@@ -34,8 +34,9 @@ fast = KernelRidgeCV([0.1], RBF(3.0)).fit(x, y).cv_errors_[0]
 print(f"one by one {slow:.12f}, formula {fast:.12f}")
 
 # %%
-# Wide kernels cannot overfit and need no penalty; narrow ones need a strong penalty and still
-# predict worse. The dots are the chosen alphas.
+# The widest kernel cannot overfit and needs no penalty, but its functions are too smooth: it
+# predicts worst. The narrowest needs a strong penalty, and still predicts worse than the two
+# between. The dots are the chosen alphas.
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.8))
 z = np.linspace(0, 6, 300)[:, None]

@@ -17,7 +17,7 @@ from mercer import RBF, Chunks, KernelMap
 # Rows come in chunks
 # -------------------
 # They may come from a file, a database or, as here, a generator. The only condition is that they
-# can be read again, so :class:`~mercer.Chunks` takes a function that opens the data.
+# can be read again, so :class:`~mercer.Chunks` accepts a function that opens the data.
 
 
 def galaxy(chunk):

@@ -79,7 +79,8 @@ plt.show()
 #
 # Six European cities
 # -------------------
-# Road distances in kilometres. The map is rotated so that north is up.
+# Road distances in kilometres. Both axes are reversed, so that Copenhagen is at the top and Lisbon
+# on the left. North is only roughly up, because roads are not straight.
 
 cities = ["Copenhagen", "Lisbon", "Madrid", "Paris", "Rome", "Vienna"]
 D = np.zeros((6, 6))

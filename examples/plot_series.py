@@ -2,8 +2,8 @@
 A time series with ten million samples
 ======================================
 
-A sensor is read every two seconds, for 200 days. A Gaussian process fits all samples at once, since
-in one column a kernel is a short sum of cosines and sines (see :doc:`/how-to/maps`).
+A sensor is read about every two seconds, for 200 days. A Gaussian process fits all samples at once,
+since in one column a kernel is a short sum of cosines and sines (see :doc:`/how-to/maps`).
 """
 
 import time
@@ -61,7 +61,7 @@ for ax, (low, high), title in zip(
     ahead = np.linspace(low, high, 500)
     value, std = model.predict(ahead[:, None], return_std=True)
     some = rng.permutation(np.flatnonzero((t > low) & (t < high)))[:8000]
-    ax.plot(t[some], y[some], ".", color="0.8", ms=1.5, label="measured (some)")
+    ax.plot(t[some], y[some], ".", color="grey", alpha=0.35, ms=1.5, label="measured (some)")
     ax.fill_between(ahead, value - 2 * std, value + 2 * std, color="#0072B2", alpha=0.3, lw=0)
     ax.plot(ahead, value, color="#0072B2", lw=1.2, label="prediction ± 2 std")
     ax.plot(ahead, temperature(ahead), color="grey", lw=0.8, ls="--", label="truth")

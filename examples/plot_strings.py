@@ -92,7 +92,7 @@ chosen = np.flatnonzero(np.isin(number - 1, columns))
 _, first = np.unique([everything[i] for i in chosen], return_index=True)  # each word once
 chosen = chosen[np.sort(first)]
 scores = KernelPCA(2, "precomputed").fit_transform(K[np.ix_(chosen, chosen)])
-colours = dict(zip(columns, ("#0072B2", "#D55E00", "#009E73", "#CC79A7")))
+colours = dict(zip(columns, ("C0", "C1", "C2", "C3")))
 fig, ax = plt.subplots(figsize=(7, 6), layout="constrained")
 for (x, y), i in zip(spread_out(scores, 0.15, 0.05), chosen):
     ax.text(x, y, everything[i], color=colours[number[i] - 1], ha="center", va="center")

@@ -57,11 +57,13 @@ candidates = [np.exp(-D2), np.tanh(X @ X.T - 1), 1 - D2]
 for name, K in zip(["exp(-|x - z|^2)", "tanh(x.z - 1)", "1 - |x - z|^2"], candidates):
     values, vectors = np.linalg.eigh(K)
     a = vectors[:, 0]
-    print(f"{name:16} smallest eigenvalue {values[0]:9.1e}   witness: a'Ka = {a @ K @ a:9.1e}")
+    print(f"{name:16} smallest eigenvalue {values[0]:9.1e}, a'Ka = {a @ K @ a:9.1e}")
 
 # %%
-# The first is a kernel: even its smallest eigenvalue is positive. The other two are refuted,
-# although the hyperbolic tangent is often used as a "kernel".
+# The first is not refuted: even its smallest eigenvalue is positive. (It is the Gaussian kernel,
+# and rules 1, 2 and 4 below prove it:
+# :math:`e^{-|x - z|^2} = e^{-|x|^2}\, e^{2 x \cdot z}\, e^{-|z|^2}`.) The other two are refuted:
+# here :math:`a` is a witness. Yet the hyperbolic tangent is often used as a "kernel".
 #
 # In mercer
 # ---------

@@ -91,7 +91,12 @@ for i, bump in enumerate(bumps.T):
     ax.fill_between(line[:, 0], 0, bump, color="C0", alpha=0.2, label=label)
 ax.plot(line, bumps.sum(axis=1), color="C0", lw=2.5, label="their sum: the fit")
 ax.plot(x, y, "o", color="C1", label="data")
-ax.set(xlabel="z", xlim=(-1, 11), title="a fit is a sum of kernels at the training points")
+ax.set(
+    xlabel="z",
+    ylabel="f(z)",
+    xlim=(-1, 11),
+    title="a fit is a sum of kernels at the training points",
+)
 ax.legend(ncols=3, loc="upper center", frameon=False)
 ax.set_ylim(top=1.9)
 plt.show()

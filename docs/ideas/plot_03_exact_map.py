@@ -107,6 +107,7 @@ for ax, (basis, fitted) in zip(axes, maps.items()):
     ax.plot(Z, Phi[:, 3:8] if basis == "symmetric" else Phi[:, :5])
     ax.plot(X, np.full(len(X), -1.15), "|", color="grey", ms=9)
     ax.set(title=basis, xlabel="z")
+axes[0].set_ylabel("coordinates")
 plt.show()
 
 # %%

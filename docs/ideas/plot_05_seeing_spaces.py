@@ -61,7 +61,7 @@ for name, S in {"k1": images @ images.T / 64, "k2": (signed @ signed.T / 64 + 1)
 # In mercer
 # ---------
 # Compute a map, and give its coordinates to any program that draws. Here openTSNE is fitted to 90
-# images, and then places 446 others.
+# images, and then places 447 others.
 
 from openTSNE import TSNE
 

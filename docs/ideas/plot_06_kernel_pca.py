@@ -114,10 +114,9 @@ plt.show()
 # --------
 # The new :math:`w'` maximises :math:`\sum_i p_i\, w \cdot y_i` over unit vectors, so
 #
-# .. math::
+# .. math:: \sum_i |w' \cdot y_i| \ge \sum_i p_i\, w' \cdot y_i
 #
-#     \sum_i |w' \cdot y_i| \ge \sum_i p_i\, w' \cdot y_i \ge \sum_i p_i\, w \cdot y_i
-#     = \sum_i |w \cdot y_i| .
+# .. math:: \ge \sum_i p_i\, w \cdot y_i = \sum_i |w \cdot y_i| .
 #
 # The iteration can end in a local maximum, so :class:`~mercer.KernelPCAL1` tries several starts.
 

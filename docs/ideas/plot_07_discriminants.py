@@ -20,7 +20,9 @@ A solver finds coefficients :math:`a` with :math:`0 \le a_i \le C`. They give th
 \|f_a\|^2`. **Any such** :math:`a` **comes with a certificate of how far its function is from the
 exact machine, at every point:**
 
-.. math:: |f_a(z) - f^*(z)| \le \sqrt{k(z, z)} \, \sqrt{2\, (P(f_a) - D(a))} .
+.. math:: |f_a(z) - f^*(z)| \le \sqrt{k(z, z)} \, \sqrt{2\, G} ,
+
+where :math:`G = P(f_a) - D(a)` is called the **duality gap**.
 
 *Proof.* First, :math:`C \max(0, 1 - s) \ge a_i (1 - s)` for all numbers :math:`s`. So for every
 function :math:`g`
@@ -31,13 +33,14 @@ Since :math:`g(x_i) = \langle g, k(x_i, \cdot) \rangle`, the right side is
 
 .. math:: \tfrac12 \|g\|^2 - \langle g, f_a \rangle + \sum_i a_i \ge D(a) ,
 
-because its smallest value is at :math:`g = f_a`. So :math:`P(f^*) \ge D(a)`. Next,
-:math:`P` is the square :math:`\frac12 \|f\|^2` plus a convex function. A convex function lies above
-a tangent at :math:`f^*`, and the square lies above its own by exactly :math:`\frac12 \|f -
-f^*\|^2`. At the minimum the slopes of the two tangents cancel, so :math:`P(f_a) \ge P(f^*) +
-\frac12 \|f_a - f^*\|^2`. Together :math:`\frac12 \|f_a - f^*\|^2 \le P(f_a) - D(a)`, which is
-called the **duality gap**. Finally, :math:`|f(z)| = |\langle f, k(z, \cdot) \rangle| \le \|f\|
-\sqrt{k(z, z)}` for :math:`f = f_a - f^*`. ∎
+because its smallest value is at :math:`g = f_a`. So :math:`P(f^*) \ge D(a)`. Next, :math:`P` is
+the square :math:`\frac12 \|f\|^2` plus a convex function. A convex function lies above a tangent
+at :math:`f^*`, and the square lies above its own by exactly :math:`\frac12 \|f - f^*\|^2`. At the
+minimum the slopes of the two tangents cancel, so
+:math:`P(f_a) \ge P(f^*) + \frac12 \|f_a - f^*\|^2`. Together
+:math:`\frac12 \|f_a - f^*\|^2 \le P(f_a) - D(a) = G`. Finally,
+:math:`|f(z)| = |\langle f, k(z, \cdot) \rangle| \le \|f\| \sqrt{k(z, z)}` for
+:math:`f = f_a - f^*`. ∎
 
 :math:`P` and :math:`D` contain the data only through inner products, so a linear SVM on
 coordinates is the kernel SVM (lesson 4).
@@ -60,7 +63,7 @@ for sweep in range(1, 151):
         a[i] = np.clip(a[i] + (1 - Q[i] @ a) / Q[i, i], 0, C)
     if sweep in (1, 10, 50, 150):
         gap = a @ Q @ a + C * np.maximum(0, 1 - Q @ a).sum() - a.sum()
-        print(f"after {sweep:3} sweeps every decision value is within {np.sqrt(2 * gap):.0e}")
+        print(f"after sweep {sweep:3} every decision value is within {np.sqrt(2 * gap):.0e}")
 
 # %%
 # In mercer

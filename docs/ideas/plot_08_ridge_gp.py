@@ -35,6 +35,9 @@ the conditional mean is linear, :math:`k_z^T (K + \alpha I)^{-1} t`, and the con
 .. math::
 
     \Phi^T (\Phi \Phi^T + \alpha I)^{-1} \Phi = (\Phi^T \Phi + \alpha I)^{-1} \Phi^T \Phi
+
+.. math::
+
     = I - \alpha (\Phi^T \Phi + \alpha I)^{-1} ,
 
 the variance is
@@ -81,8 +84,8 @@ print(f"norm {f.norm():.2f};  <f, k(3, .)> = {f.inner(at):.6f} = f(3) = {f([[3.0
 # -----------
 # On the left are functions drawn from the process before any data are seen (prior draws); the
 # kernel says how smooth they are. On the right is the same process given 14 values. The band is two
-# standard deviations wide on each side. It is narrow near data, and away from them it becomes as
-# wide as on the left.
+# standard deviations wide on each side. It is narrow near data, and away from them it becomes
+# nearly as wide as on the left.
 
 import matplotlib.pyplot as plt
 
@@ -104,7 +107,7 @@ for ax, lines, spread, middle in zip(
     ax.plot(z, lines.T, lw=1)
 axes[1].plot(z, prediction, color="grey", lw=2, ls="--")
 axes[1].plot(x, t, "o", color="grey", ms=5)
-axes[0].set(title="prior", xlabel="z")
+axes[0].set(title="prior", xlabel="z", ylabel="f(z)")
 axes[1].set(title="given 14 values", xlabel="z")
 plt.show()
 

@@ -109,7 +109,9 @@ plt.show()
 # --------
 # Shift the points so that all values are at least 0. With the kernel :math:`k = \min`, on one axis
 #
-# .. math:: |x - z| = x + z - 2 \min(x, z) = k(x, x) + k(z, z) - 2 k(x, z) ,
+# .. math:: |x - z| = x + z - 2 \min(x, z)
+#
+# .. math:: = k(x, x) + k(z, z) - 2 k(x, z) ,
 #
 # so :math:`|x - z|` is a *squared* distance in feature space. Squared distances of several columns
 # add up.

@@ -26,8 +26,11 @@ I)^{-1} s \le s^T P^{-1} s`. The coefficients are off by :math:`e = (K + \alpha 
 
 .. math::
 
-    \|f - f^*\|^2 = e^T K e \le e^T (K + \alpha I) e = s^T (K + \alpha I)^{-1} s
-    \le s^T P^{-1} s .
+    \|f - f^*\|^2 = e^T K e \le e^T (K + \alpha I) e
+
+.. math::
+
+    = s^T (K + \alpha I)^{-1} s \le s^T P^{-1} s .
 
 Finally, :math:`|g(z)| \le \|g\| \sqrt{k(z, z)}` for every function :math:`g` of the space. ∎
 
@@ -56,7 +59,7 @@ for step in range(1, 10):
     a, s = a + old / (p @ Kp) * p, s - old / (p @ Kp) * Kp
     q = np.linalg.solve(P, s)
     p = q + (s @ q) / old * p
-    print(f"after {step} products every prediction is within {np.sqrt(s @ q):.0e}")
+    print(f"after product {step} every prediction is within {np.sqrt(s @ q):.0e}")
 
 # %%
 # In mercer

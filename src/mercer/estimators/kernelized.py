@@ -208,8 +208,8 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     def fit(self, X: Input, y: ArrayLike | None = None, **params: object) -> Self:
         """Fit the map, then the estimator on its coordinates.
 
-        Rows that come in pieces (a stream or a Dask collection of many rows) need an estimator with
-        partial_fit, which learns from one piece after the other.
+        Chunked rows (a stream or a Dask collection of many rows) need an estimator with
+        partial_fit, which learns from one chunk after the other.
         """
         training, changes, params = self._begin(X, y, "fit", params)
         if training.is_held:

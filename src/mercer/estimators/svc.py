@@ -40,7 +40,7 @@ class KernelSVC(CertifiedClassifier):
     the same decision values, dual variables and intercept. Of more than two classes every pair has
     its own function, and they vote. The duality gap of each function is computed for all rows,
     rounding included, so every decision value comes with a bound of its error (`error_bound`), and
-    rows whose class provably is that of the exact machine can be told (`certain`).
+    `certain` says for which rows the class is proven to be that of the exact machine.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ class ForestKernel(Kernel):
     -----
     .. math::
 
-        k(x, z) = \frac{\#\{\text{trees where x and z share a leaf}\}}{\#\{\text{trees}\}}
+        k(x, z) = \frac{\#\{\text{trees with } x, z \text{ in one leaf}\}}{\#\{\text{trees}\}}
 
     - *Valid*: an inner product of the leaves' indicators.
     - *Fails*: between leaves, since it is a step function; and where it judges itself. A forest
