@@ -82,6 +82,8 @@ INTERNAL = {
     *("has_magnitude", "magnitude_of_sums", "moved", "domains", "widths", "scale_powers"),
     *("drawn_as", "needs_points", "terms", "term", "checked", "copied", "finite", "parts"),
     *("layout", "single_sums", "fourier_form", "single_target_"),
+    *("cached", "forget", "with_weight", "kept", "is_small", "is_judged", "in_double", "limit"),
+    *("misses", "per_target", "with_variance"),
 }
 
 
