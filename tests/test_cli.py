@@ -83,11 +83,11 @@ def test_compare_prints_a_table_and_writes_a_page(run, table, tmp_path):
 def test_the_table_fits_eighty_columns(iris_and_a_sigmoid):
     from rich.console import Console
 
-    from mercer.cli.output import comparison_table
+    from mercer.cli.output import _comparison_table
 
     for width in (80, 120):
         console = Console(width=width, record=True, file=io.StringIO())
-        console.print(comparison_table(iris_and_a_sigmoid, width))
+        console.print(_comparison_table(iris_and_a_sigmoid, width))
         lines = console.export_text().splitlines()
         assert max(map(len, lines)) <= width
         text = "\n".join(lines)

@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("typer", reason="the command is an extra")
 from mercer import KernelRegressor, load
 from mercer.cli import patience
-from mercer.cli.app import app, run
-from mercer.cli.fit_predict import BOOSTING, Peer
+from mercer.cli.app import _app, run
+from mercer.cli.fit_predict import BOOSTING, _Peer
 from mercer.tables import BadInput
 
 
@@ -29,7 +29,7 @@ def houses(tmp_path):
 
 
 def call(*arguments):
-    return app([str(a) for a in arguments], standalone_mode=False)
+    return _app([str(a) for a in arguments], standalone_mode=False)
 
 
 def run_printed(said):
@@ -141,7 +141,7 @@ def test_a_column_that_is_the_target_is_asked_about(houses, capsys):
 
 def boosting(Z, y, task):
     """(score, folds, why there is none)."""
-    peer = Peer.of(BOOSTING, Z, y, task)
+    peer = _Peer.of(BOOSTING, Z, y, task)
     return peer.score(task), peer.folds, peer.why
 
 
@@ -389,7 +389,7 @@ def test_a_series_that_drifts_gets_the_error_of_its_last_fifth(tmp_path, rng, ca
 
 
 def test_a_long_fit_is_announced_with_a_faster_way(monkeypatch, capsys):
-    monkeypatch.setattr(patience, "machine_pace", lambda: 0.9)
+    monkeypatch.setattr(patience, "_machine_pace", lambda: 0.9)
     model = KernelRegressor(memory_limit="16GB")
     found = patience.announce(model, 200_000)
     said = capsys.readouterr().err
@@ -409,7 +409,7 @@ def test_a_long_fit_is_announced_with_a_faster_way(monkeypatch, capsys):
 
 
 def test_signs_of_life_without_a_terminal(monkeypatch, capsys):
-    monkeypatch.setattr(patience, "BETWEEN", 0.01)
+    monkeypatch.setattr(patience, "_BETWEEN", 0.01)
     with patience.signs_of_life(patience.Estimate(600.0, "work")):
         sleep(0.2)
     assert "of about 10 min" in capsys.readouterr().err

@@ -176,8 +176,8 @@ def test_images_are_ink_on_paper(shape):
     uris, _ = thumbnails.described(_Shown(pixels.reshape(2, -1), shape))
     blank, drawn = map(_decoded, uris)
     assert (blank == 255).all()
-    assert max(drawn.shape) <= thumbnails.LARGEST
-    if max(shape) <= thumbnails.LARGEST:
+    assert max(drawn.shape) <= thumbnails._LARGEST
+    if max(shape) <= thumbnails._LARGEST:
         assert drawn.shape == shape
         assert drawn[0, 0] == 0
 

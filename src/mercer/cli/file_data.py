@@ -194,7 +194,7 @@ def _from_table(frame, reading, target, scale, kernels, image_shape, notes):
 # --- writing --------------------------------------------------------------------------------------
 
 
-def harmless(frame: pd.DataFrame):
+def _harmless(frame: pd.DataFrame):
     """Texts that a spreadsheet would run as a formula get an apostrophe in front."""
     safe = frame.rename(columns=harmless_value)
     for j, dtype in enumerate(frame.dtypes):
@@ -236,7 +236,7 @@ def write(frame: pd.DataFrame, path: str | Path):
     if path.suffix in (".parquet", ".pq"):
         frame.to_parquet(content, index=False)
     elif path.suffix in (".csv", ".tsv"):
-        safe = harmless(frame)
+        safe = _harmless(frame)
         changed = [
             new
             for j, dtype in enumerate(safe.dtypes)

@@ -17,7 +17,7 @@ from . import output
 # Fits that take longer than this are announced; others are not worth a line.
 _ANNOUNCED = 30.0
 # Seconds between signs of life where no bar can be drawn.
-BETWEEN = 20.0
+_BETWEEN = 20.0
 # The search for a kernel, in seconds of one core of a common machine as plan counts them: a hundred
 # ridge regressions on about half of the rows that it looks at, which are so many at most.
 SEARCH, SEARCHED = 50.0, 12_000
@@ -35,7 +35,7 @@ class Estimate(NamedTuple):
     work: str = ""
 
 
-def machine_pace() -> float:
+def _machine_pace() -> float:
     """Seconds that this machine takes for one predicted second, measured on a small fit."""
     X = np.random.default_rng(0).uniform(size=(1500, 8))
     model = KernelRidge(1.0, RBF(1.0), form="dual")
@@ -55,7 +55,7 @@ def announce(model: Any, n: int, fits: int = 1) -> Estimate:
     """Say how long so many fits will take, and what would be faster, where it is long."""
     if fits * n <= _FEW_ROWS:
         return Estimate(0.0)
-    pace = machine_pace()
+    pace = _machine_pace()
     seconds, work = estimate(model, n)
     seconds *= fits * pace
     if seconds > _ANNOUNCED:
@@ -77,7 +77,7 @@ def signs_of_life(expected: Estimate) -> Iterator[None]:
     done, started = threading.Event(), time.monotonic()
 
     def report():
-        while not done.wait(BETWEEN):
+        while not done.wait(_BETWEEN):
             passed = time_in_words(time.monotonic() - started)
             output.say(f"fitting: {passed} of about {time_in_words(expected.seconds)}")
 

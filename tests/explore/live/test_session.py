@@ -15,7 +15,7 @@ from mercer.explore.compare import comparing
 from mercer.explore.data import Explored
 from mercer.explore.live import pictures, readings
 from mercer.explore.live.knobs import knobs_of, turned
-from mercer.explore.live.row_facts import label_of, nearest_rows
+from mercer.explore.live.row_facts import _nearest_rows, label_of
 from mercer.explore.live.saved_views import MOST_KEPT
 from mercer.explore.live.session import REST, Session
 from mercer.explore.live.space import FINE, explored_space
@@ -107,10 +107,10 @@ def test_discriminant_axes_solve_the_generalised_problem(iris):
     total = Q.T @ Q
     means = iris.targets.T @ Q / iris.targets.sum(axis=0)[:, None]
     between = (means * iris.targets.sum(axis=0)[:, None]).T @ means
-    shift = pictures.SHRINKAGE * np.trace(total) / 150
+    shift = pictures._SHRINKAGE * np.trace(total) / 150
     _, axes = scipy.linalg.eigh(between, total + shift * np.eye(len(total)))
     expected = Q @ axes[:, ::-1][:, :2]
-    found = pictures.discriminant_scores(space)
+    found = pictures._discriminant_scores(space)
     for j in range(2):
         assert abs(np.corrcoef(found[:, j], expected[:, j])[0, 1]) > 1 - 1e-8
 
@@ -319,7 +319,7 @@ def test_neighbours_are_nearest_in_feature_space(iris):
     K = kernel(iris.X)
     distances = np.sqrt(np.maximum(K[7, 7] + np.diag(K) - 2 * K[7], 0))
     distances[7] = np.inf
-    found = nearest_rows(space, 7)
+    found = _nearest_rows(space, 7)
     assert_allclose(distances[found], np.sort(distances)[:5], rtol=1e-6, atol=1e-6)
 
 

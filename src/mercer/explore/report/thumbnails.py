@@ -13,7 +13,7 @@ from ..plots.style import as_text, shortened
 from . import drawings
 
 # Longest side of a thumbnail in pixels; the page enlarges it.
-LARGEST = 48
+_LARGEST = 48
 MOST_VALUES, LONGEST_TEXT = 8, 240
 # Columns of the table of selected rows.
 _MOST_COLUMNS = 40
@@ -87,7 +87,7 @@ def thumbnails(images: Any) -> list[str]:
     uris = []
     for grey in (255 * (1 - scaled)).round().astype(np.uint8):
         image, file = Image.fromarray(grey), io.BytesIO()
-        image.thumbnail((LARGEST, LARGEST))
+        image.thumbnail((_LARGEST, _LARGEST))
         image.save(file, format="PNG", optimize=True)
         uris.append("data:image/png;base64," + base64.b64encode(file.getvalue()).decode())
     return uris
