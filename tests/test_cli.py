@@ -360,7 +360,7 @@ def test_exported_texts_are_harmless_in_a_spreadsheet(run, table, tmp_path):
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", " =1", "\r\n=1"])
 def test_formulas_get_an_apostrophe(cell):
-    frame = file_data.harmless(pd.DataFrame({cell: [cell, "fine"], "n": [-1.5, 2.0]}))
+    frame = file_data._harmless(pd.DataFrame({cell: [cell, "fine"], "n": [-1.5, 2.0]}))
     assert frame.iloc[0, 0] == "'" + cell.replace("\r\n", "\n")
     assert frame.columns[0] == frame.iloc[0, 0]
     assert frame.iloc[1, 0] == "fine"

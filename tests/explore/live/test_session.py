@@ -150,14 +150,14 @@ def test_the_certificate_holds(session):
 
 def test_pictures_do_not_turn_or_flip(rng):
     raw = rng.normal(size=(40, 2)) * [3.0, 1.0]
-    first = pictures.steady("kernel PCA", raw, None)
+    first = pictures._steady("kernel PCA", raw, None)
     angle = 2.1
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     for change in (turn, turn @ np.diag([1.0, -1.0]), np.diag([-1.0, -1.0])):
-        second = pictures.steady("kernel PCA", raw @ change, first)
+        second = pictures._steady("kernel PCA", raw @ change, first)
         assert_allclose(second.points, first.points, atol=1e-12)
         assert_allclose(second.scores_at(*second.points[7]), (raw @ change)[7], atol=1e-12)
-    other = pictures.steady("discriminant", -raw, first)
+    other = pictures._steady("discriminant", -raw, first)
     assert_allclose(other.points, -first.points, atol=1e-12)  # another view starts anew
 
 
