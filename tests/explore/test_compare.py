@@ -239,7 +239,7 @@ def test_small_lessons_are_disjoint(iris):
     comparison = compare_kernels(X, y, [RBF()], cv=6, train_size=15, **PICTURE)
     (space,) = comparison.spaces
     assert len(space.folds) == 6
-    assert comparison.n_training == 15
+    assert len(comparison.data.folds[0][0]) == 15
     assert comparison.contest.overlap == 0
     with pytest.raises(ValueError, match="train_size must be an integer from 3 to 25"):
         compare_kernels(X, y, [RBF()], cv=6, train_size=40)
@@ -378,7 +378,7 @@ def test_the_ranking_measure_is_that_of_fit(rng):
 def test_folds_are_as_many_as_asked_for_and_rare_classes_are_named(rng):
     y = np.array(["rare"] * 3 + ["common"] * 57)
     comparison = compare_kernels(rng.normal(size=(60, 2)), y, [Linear()], cv=10, **PICTURE)
-    assert comparison.n_folds == 10
+    assert len(comparison.data.folds) == 10
     assert any("'rare' (3)" in note for note in comparison.notes)
     with pytest.raises(ValueError, match="cv=20 folds need at least 20 rows"):
         compare_kernels(rng.normal(size=(10, 2)), rng.normal(size=10), [Linear()], cv=20)

@@ -182,6 +182,15 @@ def test_images_are_ink_on_paper(shape):
         assert drawn[0, 0] == 0
 
 
+def test_sparse_rows_are_images_too():
+    X = scipy.sparse.random_array((20, 12), density=0.3, rng=0, format="csr")
+    found = compare_kernels(X, None, [Linear()], image_shape=(3, 4), embeddings=[])
+    images, _ = thumbnails.described(found.data)
+    assert images == thumbnails.thumbnails(X.toarray().reshape(20, 3, 4))
+    with pytest.raises(ValueError, match="needs 16 values per row, got 12"):
+        compare_kernels(X, None, [Linear()], image_shape=(4, 4), embeddings=[])
+
+
 def test_constant_and_missing_pixels_are_no_trouble():
     assert len(thumbnails.thumbnails(np.zeros((3, 4, 4)))) == 3
     assert len(thumbnails.thumbnails(np.full((1, 4, 4), np.nan))) == 1

@@ -163,11 +163,11 @@ class Explored:
         if len(sides) != 2 or not all(is_integer(side) and side > 0 for side in sides):
             raise ValueError(f"image_shape must be (height, width) or None, got {image_shape!r}.")
         height, width = map(int, sides)
-        pixels = np.asarray(self.shown.to_numpy() if pts.is_frame(self.shown) else self.shown)
-        if pixels[0].size != height * width:
+        n_values = np.asarray(dense(self.shown))[0].size
+        if n_values != height * width:
             raise ValueError(
                 f"image_shape {tuple(image_shape)} needs {height * width} values per row, "
-                f"got {pixels[0].size}."
+                f"got {n_values}."
             )
         self.image_shape = (height, width)
 
@@ -191,9 +191,8 @@ class Explored:
 
     def numbers(self) -> np.ndarray | None:
         """The sample as a matrix of floats; None for objects, Gram matrices and the like."""
-        X = self.X.to_numpy() if pts.is_frame(self.X) else self.X
-        if scipy.sparse.issparse(X) and X.shape[0] * X.shape[1] <= _MOST_ENTRIES:
-            X = X.toarray()
+        too_large = scipy.sparse.issparse(self.X) and np.prod(self.X.shape) > _MOST_ENTRIES
+        X = self.X if too_large else dense(self.X)
         if self.gram or not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "fiub":
             return None
         X = X.astype(float)
@@ -225,6 +224,13 @@ class Explored:
     def bound(self, kernel: Kernel) -> Kernel:
         """The kernel with everything that depends on the data turned into numbers."""
         return kernel.bind_points(self.X, self.names if self.vectors else None)
+
+
+def dense(rows: Any) -> Any:
+    """Rows of a frame or of a sparse matrix as an array; others as they are."""
+    if pts.is_frame(rows):
+        return rows.to_numpy()
+    return rows.toarray() if scipy.sparse.issparse(rows) else rows
 
 
 def place_in_class(codes: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import scipy.sparse
 
 from ... import Kernel
 from ...kernels import points as pts
+from ..data import dense
 from ..plots.style import as_text, shortened
 from . import drawings
 
@@ -32,9 +33,7 @@ def described(data: Any, kernel: Kernel | None = None) -> tuple[list[str] | None
         several = pts.is_frame(shown) and shown.shape[1] > 1
         return images, _values(*columns) if several and columns is not None else texts
     if data.image_shape is not None:
-        pixels = shown.to_numpy() if pts.is_frame(shown) else shown
-        pixels = pixels.toarray() if scipy.sparse.issparse(pixels) else np.asarray(pixels)
-        return thumbnails(pixels.reshape(n, *data.image_shape)), [""] * n
+        return thumbnails(np.reshape(dense(shown), (n, *data.image_shape))), [""] * n
     if columns is not None:
         return None, _values(*columns)
     if scipy.sparse.issparse(shown):
