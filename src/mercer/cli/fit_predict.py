@@ -23,7 +23,7 @@ from ..kernels import listed
 from ..tables import UNREAD, BadInput
 from . import file_data, output
 from .options import Reading, command
-from .patience import Estimate, announce, signs_of_life
+from .patience import announce, signs_of_life
 from .roles import in_time, last_fifth, take_roles
 
 # Columns named in the list of importances.
@@ -91,7 +91,7 @@ def fit(
             "from there."
         )
     fits = 1 if group is None else 1 + FOLDS
-    expected = Estimate(0.0) if json else announce(made, len(X), fits)
+    expected = 0.0 if json else announce(made, len(X), fits)
     try:
         with signs_of_life(expected), warnings.catch_warnings():
             warnings.filterwarnings("ignore", UNINFORMATIVE)  # said first of all, below

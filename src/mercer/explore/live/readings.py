@@ -59,11 +59,11 @@ def readings_of(
 
 def certificate(space: LiveSpace) -> dict[str, Any]:
     """A bound for the inner products of the coordinates, on some rows; None without one."""
-    if space.validity == REFUTED or space.kernel_map.correction_:
+    if space.validity == REFUTED:
         return {"bound": None, "proven": False, "rows": 0}
     some = evenly(len(space.data), CERTIFIED)
     bound = np.asarray(as_numpy(space.kernel_map.error_bound(space.data.take(some))))
-    size = float(np.sqrt(space.diagonal[some].max(initial=0.0)) ** 2) or 1.0
+    size = float(space.diagonal[some].max(initial=0.0)) or 1.0
     return {
         "bound": float(bound.max()) / size,
         "proven": space.validity == BY_CONSTRUCTION,
