@@ -419,6 +419,11 @@ def test_tables_numbers_and_objects_are_explored(rng, tmp_path):
     found = answers(texts, do="hello")
     assert found["numbers"]["score"] is not None
     assert answers(texts, do="row", index=0)["about_point"]["neighbours"]
+    gapped = knobs_of(Spectrum(2, gaps=1), texts.data)
+    assert [(knob.name, knob.whole) for knob in gapped] == [
+        ("gaps", True),
+        ("length", True),
+    ]
     assert "metric is learned" in refused(texts, do="metric", on=True)
 
 

@@ -19,7 +19,7 @@ _REACH = {"gamma": 1000.0, "length_scale": 30.0, "period": 30.0}
 _USUAL_REACH = 100.0
 # Whole numbers are turned one by one.
 _LARGEST_WHOLE = 12
-_WHOLE = ("degree", "exponent", "depth", "length", "mismatches", "rounds")
+_WHOLE = ("degree", "exponent", "depth", "length", "mismatches", "gaps", "rounds")
 # The curve under a knob: so many values, each on so many rows and landmarks.
 CURVE_VALUES, CURVE_ROWS, CURVE_LANDMARKS = 13, 600, 80
 # Numbers that choose a formula rather than a size are set by typing.

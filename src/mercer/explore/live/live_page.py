@@ -51,7 +51,6 @@ REACH, TOOLS = 1.15, 0.08
 
 
 def _picture(name: str, source: ColumnDataSource, size: float, *, tools: bool = True) -> Any:
-    """A square scatter of a source."""
     shift = TOOLS if tools else 0.0
     panel = figure(
         name=name, aspect_ratio=1, sizing_mode="stretch_width", min_border=2,

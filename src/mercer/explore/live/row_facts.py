@@ -96,7 +96,6 @@ class Pointer:
 
 
 def _nearest_rows(space: LiveSpace, i: int) -> list[int]:
-    """The nearest rows in the kernel's space, the nearest first."""
     Q = space.components
     squares = ((Q - Q[i]) ** 2).sum(axis=1)
     squares[i] = np.inf

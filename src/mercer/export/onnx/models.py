@@ -56,7 +56,6 @@ def _(model: KernelMap, X):
 
 
 def _map_coordinates(feature_map, X):
-    """The tensor of a FeatureMap's coordinates."""
     Phi = raw = _in_space(feature_map.space, X)
     if feature_map.rotation is not None:
         Phi = Phi @ _as_double(feature_map.rotation)
