@@ -118,7 +118,7 @@ def test_a_class_has_one_name_on_the_page(rng):
     found = compare_kernels(X, y, [Linear()], cv=2, repeats=1, embeddings=[], task="classification")
     legend = re.findall(r'data-label="([^"]*)"', found.to_html())
     assert legend == ["0", "1"]
-    assert set(figures.data_source(found, None, [""] * 20).data["label"]) == set(legend)
+    assert set(figures._data_source(found, None, [""] * 20).data["label"]) == set(legend)
     data = Explored.of(X, y, Linear(), task="classification")
     assert {label_of(data, i) for i in range(20)} == set(data.classes)
 

@@ -244,8 +244,7 @@ def place_in_class(codes: np.ndarray) -> np.ndarray:
 
 def _target(y, n, task, notes):
     """(target of all rows with its own type, task)."""
-    if task not in ("auto", CLASSES, NUMBERS):
-        raise ValueError(f"task must be 'auto', {CLASSES!r} or {NUMBERS!r}, got {task!r}.")
+    Domain.one_of("auto", CLASSES, NUMBERS)("task", task)
     if y is None:
         return None, None
     y = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else as_host(y))
