@@ -42,18 +42,17 @@ class Explored:
     target_name: str = "target"
     notes: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)  # of the columns of X, where a page needs them
+    classes: list[str] = field(default_factory=list)  # of all rows; a part may lack some
 
     def __post_init__(self) -> None:
-        self.classes: list[str] = []
         self.codes: Any = None
         # The targets of ridge: a column of 0 and 1 for each class, or one column of numbers.
         self.targets: Any = None
         if self.task == CLASSES:
-            classes, self.codes = np.unique(
-                np.asarray(self.target).astype(str), return_inverse=True
-            )
-            self.classes = classes.tolist()
-            self.targets = np.eye(len(classes))[self.codes]
+            given = np.asarray(self.target).astype(str)
+            self.classes = self.classes or np.unique(given).tolist()
+            self.codes = np.searchsorted(self.classes, given)
+            self.targets = np.eye(len(self.classes))[self.codes]
         elif self.task == NUMBERS:
             self.targets = np.asarray(self.target, dtype=float)[:, None]
         self.vectors = isinstance(self.X, np.ndarray) and self.X.ndim == 2
@@ -215,11 +214,7 @@ class Explored:
     def part(self, rows: np.ndarray) -> Self:
         """Some of the rows, with all columns and classes."""
         target = None if self.target is None else self.target[rows]
-        part = replace(self, X=self.take(rows), target=target, rows=self.rows[rows])
-        if self.codes is not None:  # also classes that are not drawn
-            part.classes, part.codes = self.classes, self.codes[rows]
-            part.targets = self.targets[rows]
-        return part
+        return replace(self, X=self.take(rows), target=target, rows=self.rows[rows])
 
     def bound(self, kernel: Kernel) -> Kernel:
         """The kernel with everything that depends on the data turned into numbers."""
