@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import shortest_path
+from sklearn.preprocessing import KernelCenterer
 
 from ... import Kernel
 from ...engine import evenly
@@ -89,8 +90,7 @@ def _layout(n, u, v):
     D = shortest_path(arcs.toarray(), directed=False, unweighted=True)
     known = D[np.isfinite(D)]
     D[~np.isfinite(D)] = known.max() + 2
-    J = np.eye(n) - 1 / n
-    values, vectors = np.linalg.eigh(-0.5 * J @ D**2 @ J)
+    values, vectors = np.linalg.eigh(KernelCenterer().fit_transform(-0.5 * D**2))
     Z = np.zeros((n, 2))
     kept = min(n, 2)
     Z[:, :kept] = vectors[:, ::-1][:, :kept] * np.sqrt(np.maximum(values[::-1][:kept], 0))

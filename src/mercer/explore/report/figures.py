@@ -16,7 +16,7 @@ from bokeh.palettes import Cividis256
 from bokeh.plotting import figure
 
 from ..compare import KernelComparison, KernelSpace
-from ..plots.style import COLOURS, SHAPES, as_text, classes_of, is_numeric_target, looks
+from ..plots.style import COLOURS, SHAPES, as_bytes, as_text, classes_of, is_numeric_target, looks
 from .page import plain_panel
 from .thumbnails import described
 
@@ -96,9 +96,7 @@ def point_columns(data: Any, images: list[str] | None, texts: list[str]) -> dict
     n, target = len(data), data.target
     colours, shapes = [COLOURS[0]] * n, ["circle"] * n
     if target is not None and is_numeric_target(target):
-        values = np.asarray(target, dtype=float)
-        place = (values - values.min()) / (np.ptp(values) or 1.0)
-        colours = [Cividis256[i] for i in (255 * place).round().astype(int)]
+        colours = [Cividis256[i] for i in as_bytes(np.asarray(target, dtype=float))]
     elif target is not None:
         labels, codes = classes_of(target)
         styles = looks(len(labels))

@@ -10,7 +10,7 @@ import scipy.sparse
 from ... import Kernel
 from ...kernels import points as pts
 from ..data import dense
-from ..plots.style import as_text, shortened
+from ..plots.style import as_bytes, as_text, shortened
 from . import drawings
 
 # Longest side of a thumbnail in pixels; the page enlarges it.
@@ -81,10 +81,8 @@ def thumbnails(images: Any) -> list[str]:
     from PIL import Image
 
     images = np.nan_to_num(np.asarray(images, dtype=float))
-    low, high = images.min(), images.max()
-    scaled = np.zeros_like(images) if high == low else (images - low) / (high - low)
     uris = []
-    for grey in (255 * (1 - scaled)).round().astype(np.uint8):
+    for grey in 255 - as_bytes(images):
         image, file = Image.fromarray(grey), io.BytesIO()
         image.thumbnail((_LARGEST, _LARGEST))
         image.save(file, format="PNG", optimize=True)
