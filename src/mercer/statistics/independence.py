@@ -107,7 +107,7 @@ def independence_test(
     used = max(of_x.scales, of_y.scales, key=len)
     with using(verbose=verbose):
         squared = _permuted(Phi, Psi, n_permutations, rng)
-    return _IndependenceResult(squared, level, used, x, y, (maps_x, maps_y), (Phi, Psi))
+    return IndependenceResult(squared, level, used, x, y, (maps_x, maps_y), (Phi, Psi))
 
 
 def _coordinates(samples, given, scales, rank, rng):
@@ -139,8 +139,8 @@ def _permuted(Phi, Psi, n_permutations, rng):
     return squared
 
 
-class _IndependenceResult(TestResult):
-    """The result of an independence test."""
+class IndependenceResult(TestResult):
+    """The result of an independence test; people read its name where it is shown."""
 
     def __init__(self, squared, level, scales, x, y, maps, coordinates):
         super().__init__(squared, level, scales, [m.kernel_ for m in maps[0]])
