@@ -20,7 +20,7 @@ import numpy as np
 from scipy.stats import beta
 
 from mercer import RBF, Linear, OnColumns, compare_kernels
-from mercer.explore.compare.verdict import paired_difference
+from mercer.explore.compare.verdict import _paired_difference
 
 ROWS, COLUMNS = 200, 4
 # Distances of class means, in standard deviations, that give accuracies 0.85 and 0.80.
@@ -108,7 +108,7 @@ def power(sets, seed, n, shared):
         folds = {space.name: space.folds for space in comparison.spaces}
         overlap = comparison.contest.overlap
         for j, n_models in enumerate((2, 8)):
-            difference = paired_difference(folds["better"], folds["worse"], overlap, n_models)
+            difference = _paired_difference(folds["better"], folds["worse"], overlap, n_models)
             found[j] += difference.mean > difference.margin
     return found / sets
 

@@ -256,7 +256,7 @@ def walks() -> dict[str, Callable[[], object]]:
     chunked, targets = da.from_array(X, chunks=(100, 3)), da.from_array(y, chunks=100)
 
     def command():
-        from mercer.cli.app import app
+        from mercer.cli.app import _app
 
         with tempfile.TemporaryDirectory() as folder:
             table = Path(folder) / "table.csv"
@@ -264,7 +264,7 @@ def walks() -> dict[str, Callable[[], object]]:
             table.write_text("\n".join(["a,b,c,y", *rows]) + "\n")
             arguments = ["fit", str(table), "--target", "y", "--output", f"{folder}/model"]
             with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-                app(arguments, standalone_mode=False)
+                _app(arguments, standalone_mode=False)
 
     return {
         "KernelPCA(50).fit": lambda: mercer.KernelPCA(50).fit(X),

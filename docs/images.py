@@ -91,7 +91,7 @@ def front():
     """The comparison of `mercer demo`."""
     X, y, shape = demo.digits()
     kernels = demo.kernels(X.shape[1])
-    comparison = compare_kernels(X, y, kernels, **demo.FEW)
+    comparison = compare_kernels(X, y, kernels, **demo.FROM_FEW)
     plt.rcParams["font.size"] = 12
     names = [n for n in ("t-SNE", "discriminant") if n in comparison.spaces[0].embeddings]
     fig, axes = plt.subplots(

@@ -117,7 +117,7 @@ def few_trees():
     from mercer.explore.compare import baselines
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(baselines, "MOST_TREES", 20)
+        patch.setattr(baselines, "_MOST_TREES", 20)
         yield
 
 

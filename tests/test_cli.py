@@ -83,11 +83,11 @@ def test_compare_prints_a_table_and_writes_a_page(run, table, tmp_path):
 def test_the_table_fits_eighty_columns(iris_and_a_sigmoid):
     from rich.console import Console
 
-    from mercer.cli.output import comparison_table
+    from mercer.cli.output import _comparison_table
 
     for width in (80, 120):
         console = Console(width=width, record=True, file=io.StringIO())
-        console.print(comparison_table(iris_and_a_sigmoid, width))
+        console.print(_comparison_table(iris_and_a_sigmoid, width))
         lines = console.export_text().splitlines()
         assert max(map(len, lines)) <= width
         text = "\n".join(lines)
@@ -360,7 +360,7 @@ def test_exported_texts_are_harmless_in_a_spreadsheet(run, table, tmp_path):
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", " =1", "\r\n=1"])
 def test_formulas_get_an_apostrophe(cell):
-    frame = file_data.harmless(pd.DataFrame({cell: [cell, "fine"], "n": [-1.5, 2.0]}))
+    frame = file_data._harmless(pd.DataFrame({cell: [cell, "fine"], "n": [-1.5, 2.0]}))
     assert frame.iloc[0, 0] == "'" + cell.replace("\r\n", "\n")
     assert frame.columns[0] == frame.iloc[0, 0]
     assert frame.iloc[1, 0] == "fine"

@@ -109,7 +109,7 @@ def run_commands(code):
             # In this process: starting another one takes longer than most commands. What they
             # print is not compared, and so a few of gradient boosting's trees will do.
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("mercer.explore.compare.baselines.MOST_TREES", 20)
+                patch.setattr("mercer.explore.compare.baselines._MOST_TREES", 20)
                 patch.setattr(sys, "argv", shlex.split(command, comments=True))
                 with contextlib.redirect_stdout(io.StringIO()):
                     assert main() == 0, command

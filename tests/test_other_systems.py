@@ -99,7 +99,7 @@ def test_a_locale_that_is_not_utf_8(tmp_path, encoding):
         warnings.filterwarnings("error", category=EncodingWarning, module="mercer")
         import mercer.explore.compare.baselines as baselines
         from mercer.cli import main
-        baselines.MOST_TREES = 5
+        baselines._MOST_TREES = 5
         for line in ["fit -t wert -o model.mercer", "compare -t wert --cv 2 -k Linear() -k RBF()"]:
             sys.argv = ["mercer", *line.split()[:1], "towns.csv", *line.split()[1:]]
             assert main() == 0, line

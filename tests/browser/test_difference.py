@@ -6,10 +6,10 @@ import pytest
 
 from mercer import two_sample_test
 from mercer.explore.report.difference import (
-    WitnessField,
-    leading_pairs,
-    space_figure,
-    witness_figure,
+    _leading_pairs,
+    _space_figure,
+    _witness_figure,
+    _WitnessField,
     write_difference,
 )
 
@@ -63,8 +63,8 @@ def test_pictures_let_the_page_shine_through(result):
     """They are not white boxes on a dark page; a click on a name hides its rows."""
     points = [result.samples.some_points(which, 50) for which in (0, 1)]
     names = ("january.csv", "february.csv")
-    field = WitnessField.of(result, points, leading_pairs(result, points)[0])
-    for panel in (space_figure(result, points, names), witness_figure(field, points, names, 1.0)):
+    field = _WitnessField.of(result, points, _leading_pairs(result, points)[0])
+    for panel in (_space_figure(result, points, names), _witness_figure(field, points, names, 1.0)):
         assert panel.background_fill_color is None
         assert panel.border_fill_color is None
         assert panel.legend[0].click_policy == "hide"

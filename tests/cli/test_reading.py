@@ -12,14 +12,14 @@ pytest.importorskip("typer", reason="the command is an extra")
 import typer
 
 from mercer import KernelRegressor, load, read_table
-from mercer.cli.app import app
+from mercer.cli.app import _app
 from mercer.tables import BadInput, encoder_tools
 
 N = 60
 
 
 def call(*arguments):
-    return app([str(a) for a in arguments], standalone_mode=False)
+    return _app([str(a) for a in arguments], standalone_mode=False)
 
 
 @pytest.fixture
@@ -311,7 +311,7 @@ KINDS = ["--number", "--category", "--ignore", "--id"]
     "command", ["fit", "predict", "compare", "explore", "differ", "check", "map"]
 )
 def test_every_command_that_reads_a_table_has_the_options_of_reading(command):
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(_app)
     options = {o for p in group.commands[command].params for o in getattr(p, "opts", ())}
     assert {*READING} <= options
     assert ({*KINDS} <= options) == (command != "predict")  # a model knows its columns

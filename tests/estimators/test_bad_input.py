@@ -17,7 +17,7 @@ from mercer import (
 )
 from mercer.estimators import learned_model
 from mercer.tables import columns as table_columns
-from mercer.tables.columns import Texts, ngram_counts
+from mercer.tables.columns import Texts, _ngram_counts
 
 
 @pytest.fixture
@@ -99,8 +99,8 @@ def test_ngrams_are_those_of_whole_texts():
     whole = HashingVectorizer(
         analyzer="char_wb", ngram_range=(2, 4), n_features=2**14, norm=None, alternate_sign=False
     )
-    assert (ngram_counts(texts) != whole.transform(texts)).nnz == 0
-    assert ngram_counts(["", ""]).nnz == 0
+    assert (_ngram_counts(texts) != whole.transform(texts)).nnz == 0
+    assert _ngram_counts(["", ""]).nnz == 0
 
 
 def test_long_columns_of_text_are_read_in_blocks(rng, monkeypatch):

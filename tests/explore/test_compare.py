@@ -25,9 +25,9 @@ from mercer import (
     compare_kernels,
 )
 from mercer.explore.compare import measures, verdict
-from mercer.explore.compare.scores import predicted_classes, ridge_on, shrinkage
-from mercer.explore.compare.tuning import tunable_widths
-from mercer.explore.compare.verdict import Contest, limit, paired_difference
+from mercer.explore.compare.scores import _predicted_classes, ridge_on, shrinkage
+from mercer.explore.compare.tuning import _tunable_widths
+from mercer.explore.compare.verdict import Contest, _paired_difference, limit
 from mercer.rows import Training
 from mercer.solve import Given, RidgeProblem, solve_ridge
 from oracles import ridge_without_each_row
@@ -151,7 +151,7 @@ def test_classes_are_told_by_the_discriminant(alpha, priors, iris):
     kernel = RBF(0.2)
     Y = np.eye(3)[codes[a]]
     solution, K_new = ridge_at(kernel(X[a]), Y, alpha), kernel(X[b], X[a])
-    found = predicted_classes(solution, Y, K_new, balanced=priors is not None)
+    found = _predicted_classes(solution, Y, K_new, balanced=priors is not None)
     model = KernelDiscriminant(
         kernel=kernel, shrinkage=shrinkage(kernel(X[a]), codes[a], alpha), priors=priors
     ).fit(X[a], codes[a])
@@ -197,10 +197,10 @@ def test_the_best_model_takes_a_table_as_it_is(rng):
 
 
 def test_only_open_widths_are_tuned():
-    assert tunable_widths(RBF()) == ["gamma"]
-    assert tunable_widths(RBF(0.5)) == []
-    assert tunable_widths(Linear()) == []
-    assert len(tunable_widths(RBF() + Polynomial(2))) == 2
+    assert _tunable_widths(RBF()) == ["gamma"]
+    assert _tunable_widths(RBF(0.5)) == []
+    assert _tunable_widths(Linear()) == []
+    assert len(_tunable_widths(RBF() + Polynomial(2))) == 2
 
 
 def test_scores_do_not_depend_on_the_scale_of_a_kernel(iris):
@@ -239,7 +239,7 @@ def test_small_lessons_are_disjoint(iris):
     comparison = compare_kernels(X, y, [RBF()], cv=6, train_size=15, **PICTURE)
     (space,) = comparison.spaces
     assert len(space.folds) == 6
-    assert comparison.n_training == 15
+    assert len(comparison.data.folds[0][0]) == 15
     assert comparison.contest.overlap == 0
     with pytest.raises(ValueError, match="train_size must be an integer from 3 to 25"):
         compare_kernels(X, y, [RBF()], cv=6, train_size=40)
@@ -269,13 +269,13 @@ def test_paired_difference_is_a_t_interval():
 
     a, b = np.array([0.9, 0.8, 0.95, 0.85]), np.array([0.7, 0.7, 0.8, 0.9])
     d = a - b
-    seen = paired_difference(a, b, overlap=1 / 3)
+    seen = _paired_difference(a, b, overlap=1 / 3)
     assert_allclose(seen.mean, d.mean())
     expected = t.ppf(0.975, 3) * d.std(ddof=1) * np.sqrt(1 / 4 + 1 / 3)
     assert_allclose(seen.margin, expected)
     assert seen.within_noise
-    assert not paired_difference(a, a - 0.1, overlap=1 / 3).within_noise
-    assert paired_difference([1.0], [0.0], 0.0).within_noise  # one fold tells nothing
+    assert not _paired_difference(a, a - 0.1, overlap=1 / 3).within_noise
+    assert _paired_difference([1.0], [0.0], 0.0).within_noise  # one fold tells nothing
 
 
 class Rows(list):
@@ -378,7 +378,7 @@ def test_the_ranking_measure_is_that_of_fit(rng):
 def test_folds_are_as_many_as_asked_for_and_rare_classes_are_named(rng):
     y = np.array(["rare"] * 3 + ["common"] * 57)
     comparison = compare_kernels(rng.normal(size=(60, 2)), y, [Linear()], cv=10, **PICTURE)
-    assert comparison.n_folds == 10
+    assert len(comparison.data.folds) == 10
     assert any("'rare' (3)" in note for note in comparison.notes)
     with pytest.raises(ValueError, match="cv=20 folds need at least 20 rows"):
         compare_kernels(rng.normal(size=(10, 2)), rng.normal(size=10), [Linear()], cv=20)
@@ -740,7 +740,7 @@ def test_rows_that_follow_each_other_are_noticed(rng, order):
 
 def test_few_rows_have_few_degrees_of_freedom(rng):
     a, b = rng.normal(size=30), rng.normal(size=30)
-    whole, few = paired_difference(a, b, 0.25), paired_difference(a, b, 0.25, most=7)
+    whole, few = _paired_difference(a, b, 0.25), _paired_difference(a, b, 0.25, most=7)
     assert few.mean == whole.mean
     assert few.margin == pytest.approx(whole.margin * 2.3646 / 2.0452, rel=1e-4)
     assert Contest([], [], Rows(30)).degrees == 7

@@ -118,7 +118,7 @@ def test_a_class_has_one_name_on_the_page(rng):
     found = compare_kernels(X, y, [Linear()], cv=2, repeats=1, embeddings=[], task="classification")
     legend = re.findall(r'data-label="([^"]*)"', found.to_html())
     assert legend == ["0", "1"]
-    assert set(figures.data_source(found, None, [""] * 20).data["label"]) == set(legend)
+    assert set(figures._data_source(found, None, [""] * 20).data["label"]) == set(legend)
     data = Explored.of(X, y, Linear(), task="classification")
     assert {label_of(data, i) for i in range(20)} == set(data.classes)
 
@@ -176,10 +176,19 @@ def test_images_are_ink_on_paper(shape):
     uris, _ = thumbnails.described(_Shown(pixels.reshape(2, -1), shape))
     blank, drawn = map(_decoded, uris)
     assert (blank == 255).all()
-    assert max(drawn.shape) <= thumbnails.LARGEST
-    if max(shape) <= thumbnails.LARGEST:
+    assert max(drawn.shape) <= thumbnails._LARGEST
+    if max(shape) <= thumbnails._LARGEST:
         assert drawn.shape == shape
         assert drawn[0, 0] == 0
+
+
+def test_sparse_rows_are_images_too():
+    X = scipy.sparse.random_array((20, 12), density=0.3, rng=0, format="csr")
+    found = compare_kernels(X, None, [Linear()], image_shape=(3, 4), embeddings=[])
+    images, _ = thumbnails.described(found.data)
+    assert images == thumbnails.thumbnails(X.toarray().reshape(20, 3, 4))
+    with pytest.raises(ValueError, match="needs 16 values per row, got 12"):
+        compare_kernels(X, None, [Linear()], image_shape=(4, 4), embeddings=[])
 
 
 def test_constant_and_missing_pixels_are_no_trouble():

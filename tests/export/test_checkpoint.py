@@ -79,12 +79,12 @@ def test_the_command_goes_on_after_a_kill(table, tmp_path):
     X.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
     script = """
         import os, sys
-        from mercer.cli.app import app
+        from mercer.cli.app import _app
         from mercer.estimators import learned_model
         def stop(*_, **__):
             os.kill(os.getpid(), 9)
         setattr(learned_model, sys.argv.pop(1), stop)
-        app(sys.argv[1:], standalone_mode=False)
+        _app(sys.argv[1:], standalone_mode=False)
     """
     command = ["fit", "t.csv", "-t", "y", "-o", "m.mercer", "--no-compare"]
 

@@ -295,6 +295,6 @@ def test_names_outside_the_list_are_not_even_imported(path):
 def test_what_is_listed_is_a_class():
     for name in registry.SKLEARN:
         assert isinstance(registry.find(name), type)
-    for name, found in registry.own_classes().items():
+    for name, found in registry._own_classes().items():
         assert isinstance(found, type)
         assert name.startswith("mercer.")

@@ -48,7 +48,7 @@ from mercer import (
 )
 from mercer.engine.arrays import TravelsAsNumPy
 from mercer.export import registry
-from mercer.export.model_files import FORMAT, HEADER
+from mercer.export.model_files import _FORMAT, _HEADER
 
 FUNCTIONS = [
     f"every_kernel.{name}"
@@ -219,18 +219,18 @@ def test_files_use_public_names(X, path):
 def test_every_class_has_a_name_of_its_own():
     found = [c for root in registry.ROOTS for c in registry._subclasses(root)]
     ours = {c for c in found if c.__module__.startswith("mercer.")}
-    assert len(registry.own_classes()) == len(ours)
+    assert len(registry._own_classes()) == len(ours)
 
 
 def test_a_fresh_process_knows_every_class():
     """Those of modules that are imported when first used, too."""
     code = (
-        "import mercer.export.registry as r; few = set(r.own_classes())\n"
+        "import mercer.export.registry as r; few = set(r._own_classes())\n"
         "import pkgutil, importlib, mercer\n"
         "for folder in ('space', 'solve', 'learn', 'kernels'):\n"
         "    for m in pkgutil.iter_modules([f'{mercer.__path__[0]}/{folder}']):\n"
         "        importlib.import_module(f'mercer.{folder}.{m.name}')\n"
-        "print(set(r.own_classes()) - few)"
+        "print(set(r._own_classes()) - few)"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"
@@ -407,10 +407,10 @@ def test_a_newer_format_says_so(path):
     save(RBF(), path)
     with zipfile.ZipFile(path) as archive:
         content = {name: archive.read(name) for name in archive.namelist()}
-    header = json.loads(content[HEADER]) | {"format": FORMAT + 1, "mercer": "9.9"}
+    header = json.loads(content[_HEADER]) | {"format": _FORMAT + 1, "mercer": "9.9"}
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in content.items():
-            archive.writestr(name, json.dumps(header) if name == HEADER else data)
+            archive.writestr(name, json.dumps(header) if name == _HEADER else data)
     with pytest.raises(ModelFileError, match=r"written by mercer 9\.9.*Upgrade mercer"):
         load(path)
 
@@ -418,8 +418,8 @@ def test_a_newer_format_says_so(path):
 def test_the_header_says_what_wrote_the_file(path):
     save(RBF(), path)
     with zipfile.ZipFile(path) as archive:
-        header = json.loads(archive.read(HEADER))
-    assert header["format"] == FORMAT
+        header = json.loads(archive.read(_HEADER))
+    assert header["format"] == _FORMAT
     assert header["mercer"] == mercer.__version__
     assert header["type"] == "RBF"
 
@@ -449,7 +449,7 @@ def test_a_skops_file_is_told_apart(path):
 def test_the_first_format_is_named(path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("schema.json", "{}")
-        archive.writestr(HEADER, json.dumps({"format": 1, "mercer": "0.1.0"}))
+        archive.writestr(_HEADER, json.dumps({"format": 1, "mercer": "0.1.0"}))
     with pytest.raises(ModelFileError, match=r"format 1, written by mercer 0\.1\.0.*fit the model"):
         load(path)
 

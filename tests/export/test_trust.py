@@ -229,4 +229,4 @@ def test_the_documentation_has_the_same_list():
     page = (Path(__file__).parents[2] / "docs/contribute/tested.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(sklearn[\w.]*)` \| (.*?) \| (.*?) \|$", page, re.MULTILINE)
     written = [(module, " ".join(re.findall(r"\w+", names)), why) for module, names, why in rows]
-    assert written == [(module, names, why) for module, names, why in registry.REASONS]
+    assert written == [(module, names, why) for module, names, why in registry._REASONS]

@@ -27,7 +27,7 @@ from mercer import (
     two_sample_test,
 )
 from mercer.engine.arrays import as_numpy
-from mercer.explore.compare.tuning import tunable_widths
+from mercer.explore.compare.tuning import _tunable_widths
 from mercer.kernels.feature_kernels import ObjectKernel
 from mercer.kernels.stationary import Stationary
 from mercer.learn.families import tunable
@@ -129,8 +129,8 @@ def test_statistics_comparison_and_plots(X, y):
 def test_its_width_is_tuned_like_those_of_other_kernels(X, y):
     assert (2 * KERNEL + Linear()).widths() == {"left__kernel__length_scale": 1}
     assert tunable(KERNEL) == ["length_scale"]
-    assert tunable_widths(InverseMultiquadric()) == ["length_scale"]
-    assert tunable_widths(KERNEL) == []  # given by the user
+    assert _tunable_widths(InverseMultiquadric()) == ["length_scale"]
+    assert _tunable_widths(KERNEL) == []  # given by the user
 
 
 class Strides(ObjectKernel):

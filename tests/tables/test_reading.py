@@ -8,7 +8,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import KernelRegressor, TableEncoder, load, read_table, save
-from mercer.tables import BadInput
 from mercer.tables.parse_numbers import TextColumn, read_numbers
 from mercer.tables.parse_text import as_texts
 from mercer.tables.reading import Notation
@@ -111,7 +110,7 @@ def test_a_semicolon_alone_speaks_for_a_comma(read):
     assert read("a;b\nx;1.167\ny;2.250\n")[0]["b"].tolist() == [1167, 2250]
     assert read("a,b\nx,1.167\ny,2.250\n")[0]["b"].tolist() == [1.167, 2.25]
     assert read("a;b\nx;1.167\ny;2.250\n", decimal=".")[0]["b"].tolist() == [1.167, 2.25]
-    with pytest.raises(BadInput, match="decimal must be"):
+    with pytest.raises(ValueError, match="decimal must be"):
         read("a;b\nx;1\n", decimal="!")
 
 

@@ -16,7 +16,7 @@ from .explore import explore_
 from .fit_predict import fit, predict
 from .map import map_
 
-app = typer.Typer(
+_app = typer.Typer(
     name="mercer",
     no_args_is_help=True,
     add_completion=False,
@@ -33,7 +33,7 @@ def run():
     try:
         with warnings.catch_warnings():
             warnings.showwarning = output.warn
-            result = app(standalone_mode=False)
+            result = _app(standalone_mode=False)
     except (BadInput, ValueError, TypeError, ImportError, OSError, MemoryError) as error:
         output.say(f"mercer: {error}", "bold red" if output.err.is_terminal else None)
         return 2
@@ -53,7 +53,7 @@ def _version(asked: bool):
         raise typer.Exit()
 
 
-@app.callback()
+@_app.callback()
 def _common(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
@@ -64,7 +64,7 @@ def _common(
 
 # In the order in which --help lists them: what a new user needs comes first.
 for _made in (fit, predict, compare, explore_, differ, check, map_, demo):
-    app.command(_made.__name__.rstrip("_"), epilog=_made.epilog)(_made)
+    _app.command(_made.__name__.rstrip("_"), epilog=_made.epilog)(_made)
 
 if __name__ == "__main__":
     sys.exit(run())

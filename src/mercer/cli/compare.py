@@ -28,7 +28,7 @@ def demo(folder: Path = Path("mercer-demo"), data: str = "digits", json: bool = 
     """Show three kernels on handwritten 2, 4 and 7, and why one of them fails."""
     X, y, shape = demo_data.digits() if data == "digits" else demo_data.mnist(data)
     kernels = demo_data.kernels(X.shape[1])
-    few: dict[str, Any] = demo_data.FEW if data == "digits" else {"cv": 3}
+    few: dict[str, Any] = demo_data.FROM_FEW if data == "digits" else {"cv": 3}
     if not json:
         output.say(f"{len(X)} handwritten digits 2, 4 and 7, {shape[0]} x {shape[1]} pixels.")
         output.say("k1 = <x, z>^9 on pixels from 0 to 1;  k2 = ((<2x-1, 2z-1> + 1) / 2)^9;  RBF.\n")

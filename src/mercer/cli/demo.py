@@ -14,11 +14,11 @@ _CLASSES = (2, 4, 7)
 # As many as the paper takes of each digit for training, and again for testing.
 _EACH = 1000
 # Learning from few shows what a space is worth; from many, all are good at small digits.
-FEW: dict[str, Any] = {"cv": 8, "train_size": 60}
+FROM_FEW: dict[str, Any] = {"cv": 8, "train_size": 60}
 
 
 def signed(X: np.ndarray):
-    """Pixels from [0, 1] to [-1, 1]."""
+    """Pixels from [0, 1] to [-1, 1]: its name stands in the kernels that people read."""
     return 2 * X - 1
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.preprocessing import KernelCenterer
 
 from .. import Kernel, OnColumns, Spectrum, TableEncoder
 from ..export import harmless_value, write_output
@@ -134,9 +135,7 @@ def _gram_data(M, y, matrix):
         return FileData(M, y, gram=True)
     if M.min() < 0 or np.abs(np.diagonal(M)).max() > 1e-8 * np.abs(M).max():
         raise BadInput("distances must be non-negative, and zero between a point and itself.")
-    # B = -1/2 H D2 H: [MDS] 1.2.
-    D2 = M**2
-    B = -0.5 * (D2 - D2.mean(0) - D2.mean(1)[:, None] + D2.mean())
+    B = KernelCenterer().fit_transform(-0.5 * M**2)  # -1/2 H D2 H: [MDS] 1.2
     note = "distances were turned into inner products (classical scaling)"
     return FileData((B + B.T) / 2, y, gram=True, notes=[note])
 
@@ -194,7 +193,7 @@ def _from_table(frame, reading, target, scale, kernels, image_shape, notes):
 # --- writing --------------------------------------------------------------------------------------
 
 
-def harmless(frame: pd.DataFrame):
+def _harmless(frame: pd.DataFrame):
     """Texts that a spreadsheet would run as a formula get an apostrophe in front."""
     safe = frame.rename(columns=harmless_value)
     for j, dtype in enumerate(frame.dtypes):
@@ -236,7 +235,7 @@ def write(frame: pd.DataFrame, path: str | Path):
     if path.suffix in (".parquet", ".pq"):
         frame.to_parquet(content, index=False)
     elif path.suffix in (".csv", ".tsv"):
-        safe = harmless(frame)
+        safe = _harmless(frame)
         changed = [
             new
             for j, dtype in enumerate(safe.dtypes)

@@ -23,7 +23,7 @@ from ..kernels import listed
 from ..tables import UNREAD, BadInput
 from . import file_data, output
 from .options import Reading, command
-from .patience import Estimate, announce, signs_of_life
+from .patience import announce, signs_of_life
 from .roles import in_time, last_fifth, take_roles
 
 # Columns named in the list of importances.
@@ -91,7 +91,7 @@ def fit(
             "from there."
         )
     fits = 1 if group is None else 1 + FOLDS
-    expected = Estimate(0.0) if json else announce(made, len(X), fits)
+    expected = 0.0 if json else announce(made, len(X), fits)
     try:
         with signs_of_life(expected), warnings.catch_warnings():
             warnings.filterwarnings("ignore", UNINFORMATIVE)  # said first of all, below
@@ -259,9 +259,9 @@ def _facts(made, roles, y, task, compare):
         facts["calibration_error"] = made.calibration_error_
     Z = made.encoder_.transform(X) if compare and roles.weights is None else None
     for name in (BOOSTING, LINEAR) if compare else ():
-        peer = Peer(why="rows have weights")
+        peer = _Peer(why="rows have weights")
         if Z is not None:
-            peer = Peer.of(name, Z, y, task, rows, roles.groups)
+            peer = _Peer.of(name, Z, y, task, rows, roles.groups)
         facts |= {name: peer.score(task), f"{name}_folds": peer.folds, f"{name}_left_out": peer.why}
         if name == LINEAR and peer.losses is not None and len(peer.losses) == len(rows):
             own = squares if task == "regression" else 1.0 - made.leave_one_out_hits_
@@ -271,7 +271,7 @@ def _facts(made, roles, y, task, compare):
     return facts
 
 
-class Peer(NamedTuple):
+class _Peer(NamedTuple):
     """An ordinary model on rows that it has not seen: squared errors, or which classes are wrong.
 
     `why` says why there are none.
@@ -296,7 +296,7 @@ class Peer(NamedTuple):
         task: str,
         judged: np.ndarray | None = None,
         groups: np.ndarray | None = None,
-    ) -> "Peer":
+    ) -> "_Peer":
         """Cross-validated on at most COMPARED rows, those of `judged` first, which count alone.
 
         A class that a fold has not seen counts as wrong, as it does for the model. With groups,

@@ -10,6 +10,7 @@ from typer import Option
 
 from .. import KernelMap, NotPSDError
 from ..engine import evenly
+from ..rows import rows_at
 from ..tables import BadInput
 from . import file_data, output
 from .options import Reading, command, kernels_of
@@ -110,6 +111,5 @@ def _certificate(kernel_map, X, gram, Phi):
     rows = evenly(len(Phi), _CERTIFIED)
     diag = np.diagonal(X) if gram else None
     residual = kernel_map.residual(X, diag=diag)
-    some = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-    bound = kernel_map.error_bound(some, diag=None if diag is None else diag[rows])
+    bound = kernel_map.error_bound(rows_at(X, rows), diag=None if diag is None else diag[rows])
     return np.asarray(residual), float(np.max(bound))

@@ -88,7 +88,7 @@ def progress(quiet: bool):
         yield callback
 
 
-def comparison_table(comparison: KernelComparison, width: int):
+def _comparison_table(comparison: KernelComparison, width: int):
     """Kernels, best first, then ordinary models; a narrow terminal gets what matters most."""
     wide, scored = width >= 118, comparison.task is not None
     models: list[Any] = [*comparison.spaces, *comparison.baselines]
@@ -124,7 +124,7 @@ def comparison_table(comparison: KernelComparison, width: int):
 
 def report(comparison: KernelComparison):
     """Table and verdict on stdout."""
-    out.print(comparison_table(comparison, out.width))
+    out.print(_comparison_table(comparison, out.width))
     if comparison.task is not None:
         out.print(f"{comparison.score_name}: {comparison.score_meaning}.", style="dim")
     out.print()

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from timeit import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from . import output
 # Fits that take longer than this are announced; others are not worth a line.
 _ANNOUNCED = 30.0
 # Seconds between signs of life where no bar can be drawn.
-BETWEEN = 20.0
+_BETWEEN = 20.0
 # The search for a kernel, in seconds of one core of a common machine as plan counts them: a hundred
 # ridge regressions on about half of the rows that it looks at, which are so many at most.
 SEARCH, SEARCHED = 50.0, 12_000
@@ -28,14 +28,7 @@ _FEWER_ROWS = 10_000
 _WAYS = {"dual": "an exact fit of {} rows ({})", "iterative": "iterations on {} rows"}
 
 
-class Estimate(NamedTuple):
-    """Seconds of a fit, and what takes them."""
-
-    seconds: float
-    work: str = ""
-
-
-def machine_pace() -> float:
+def _machine_pace() -> float:
     """Seconds that this machine takes for one predicted second, measured on a small fit."""
     X = np.random.default_rng(0).uniform(size=(1500, 8))
     model = KernelRidge(1.0, RBF(1.0), form="dual")
@@ -43,43 +36,43 @@ def machine_pace() -> float:
     return measured / (plan(model, X).ways[0].seconds or measured)
 
 
-def estimate(model: Any, n: int) -> Estimate:
-    """The time of the whole fit of n rows, on one core of a common machine."""
+def estimate(model: Any, n: int) -> tuple[float, str]:
+    """Seconds of the whole fit of n rows on one core of a common machine, and what takes them."""
     way = plan(model, (n, 1)).ways[0]
     work = _WAYS.get(way.name, "a fit of {} rows through landmarks")
     search = SEARCH * min(1.0, n / SEARCHED)
-    return Estimate(search + (way.seconds or 0.0), work.format(n, readable(way.bytes or 0)))
+    return search + (way.seconds or 0.0), work.format(n, readable(way.bytes or 0))
 
 
-def announce(model: Any, n: int, fits: int = 1) -> Estimate:
-    """Say how long so many fits will take, and what would be faster, where it is long."""
+def announce(model: Any, n: int, fits: int = 1) -> float:
+    """The seconds of so many fits; said, with what would be faster, where they are many."""
     if fits * n <= _FEW_ROWS:
-        return Estimate(0.0)
-    pace = machine_pace()
+        return 0.0
+    pace = _machine_pace()
     seconds, work = estimate(model, n)
     seconds *= fits * pace
     if seconds > _ANNOUNCED:
         often = f", {fits} times" if fits > 1 else ""
         line = f"This takes about {time_in_words(seconds)}: {work}{often}."
         if n > _FEWER_ROWS:
-            fewer = time_in_words(fits * pace * estimate(model, _FEWER_ROWS).seconds)
+            fewer = time_in_words(fits * pace * estimate(model, _FEWER_ROWS)[0])
             line += f" Faster: --max-rows {_FEWER_ROWS}, about {fewer}."
         output.say(line)
-    return Estimate(seconds, work)
+    return seconds
 
 
 @contextmanager
-def signs_of_life(expected: Estimate) -> Iterator[None]:
+def signs_of_life(seconds: float) -> Iterator[None]:
     """A line every now and then, where there is no terminal for a bar."""
-    if output.err.is_terminal or expected.seconds <= _ANNOUNCED:
+    if output.err.is_terminal or seconds <= _ANNOUNCED:
         yield
         return
     done, started = threading.Event(), time.monotonic()
 
     def report():
-        while not done.wait(BETWEEN):
+        while not done.wait(_BETWEEN):
             passed = time_in_words(time.monotonic() - started)
-            output.say(f"fitting: {passed} of about {time_in_words(expected.seconds)}")
+            output.say(f"fitting: {passed} of about {time_in_words(seconds)}")
 
     thread = threading.Thread(target=report, daemon=True)
     thread.start()

@@ -42,18 +42,17 @@ class Explored:
     target_name: str = "target"
     notes: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)  # of the columns of X, where a page needs them
+    classes: list[str] = field(default_factory=list)  # of all rows; a part may lack some
 
     def __post_init__(self) -> None:
-        self.classes: list[str] = []
         self.codes: Any = None
         # The targets of ridge: a column of 0 and 1 for each class, or one column of numbers.
         self.targets: Any = None
         if self.task == CLASSES:
-            classes, self.codes = np.unique(
-                np.asarray(self.target).astype(str), return_inverse=True
-            )
-            self.classes = classes.tolist()
-            self.targets = np.eye(len(classes))[self.codes]
+            given = np.asarray(self.target).astype(str)
+            self.classes = self.classes or np.unique(given).tolist()
+            self.codes = np.searchsorted(self.classes, given)
+            self.targets = np.eye(len(self.classes))[self.codes]
         elif self.task == NUMBERS:
             self.targets = np.asarray(self.target, dtype=float)[:, None]
         self.vectors = isinstance(self.X, np.ndarray) and self.X.ndim == 2
@@ -163,11 +162,11 @@ class Explored:
         if len(sides) != 2 or not all(is_integer(side) and side > 0 for side in sides):
             raise ValueError(f"image_shape must be (height, width) or None, got {image_shape!r}.")
         height, width = map(int, sides)
-        pixels = np.asarray(self.shown.to_numpy() if pts.is_frame(self.shown) else self.shown)
-        if pixels[0].size != height * width:
+        n_values = np.asarray(dense(self.shown))[0].size
+        if n_values != height * width:
             raise ValueError(
                 f"image_shape {tuple(image_shape)} needs {height * width} values per row, "
-                f"got {pixels[0].size}."
+                f"got {n_values}."
             )
         self.image_shape = (height, width)
 
@@ -191,9 +190,8 @@ class Explored:
 
     def numbers(self) -> np.ndarray | None:
         """The sample as a matrix of floats; None for objects, Gram matrices and the like."""
-        X = self.X.to_numpy() if pts.is_frame(self.X) else self.X
-        if scipy.sparse.issparse(X) and X.shape[0] * X.shape[1] <= _MOST_ENTRIES:
-            X = X.toarray()
+        too_large = scipy.sparse.issparse(self.X) and np.prod(self.X.shape) > _MOST_ENTRIES
+        X = self.X if too_large else dense(self.X)
         if self.gram or not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "fiub":
             return None
         X = X.astype(float)
@@ -216,15 +214,18 @@ class Explored:
     def part(self, rows: np.ndarray) -> Self:
         """Some of the rows, with all columns and classes."""
         target = None if self.target is None else self.target[rows]
-        part = replace(self, X=self.take(rows), target=target, rows=self.rows[rows])
-        if self.codes is not None:  # also classes that are not drawn
-            part.classes, part.codes = self.classes, self.codes[rows]
-            part.targets = self.targets[rows]
-        return part
+        return replace(self, X=self.take(rows), target=target, rows=self.rows[rows])
 
     def bound(self, kernel: Kernel) -> Kernel:
         """The kernel with everything that depends on the data turned into numbers."""
         return kernel.bind_points(self.X, self.names if self.vectors else None)
+
+
+def dense(rows: Any) -> Any:
+    """Rows of a frame or of a sparse matrix as an array; others as they are."""
+    if pts.is_frame(rows):
+        return rows.to_numpy()
+    return rows.toarray() if scipy.sparse.issparse(rows) else rows
 
 
 def place_in_class(codes: np.ndarray) -> np.ndarray:
@@ -238,8 +239,7 @@ def place_in_class(codes: np.ndarray) -> np.ndarray:
 
 def _target(y, n, task, notes):
     """(target of all rows with its own type, task)."""
-    if task not in ("auto", CLASSES, NUMBERS):
-        raise ValueError(f"task must be 'auto', {CLASSES!r} or {NUMBERS!r}, got {task!r}.")
+    Domain.one_of("auto", CLASSES, NUMBERS)("task", task)
     if y is None:
         return None, None
     y = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else as_host(y))

@@ -25,8 +25,8 @@ from .model_table import Model, Table
 from .registry import public_name
 
 # Raised whenever a newer mercer writes files that an older one would misread.
-FORMAT = 3
-HEADER = "mercer.json"
+_FORMAT = 3
+_HEADER = "mercer.json"
 _TREE = "model.json"
 
 
@@ -87,12 +87,12 @@ def save(
             f"save(..., trusted={missing!r}) does without this warning.",
             stacklevel=2,
         )
-    header = {"format": FORMAT, "type": type(model).__name__}
+    header = {"format": _FORMAT, "type": type(model).__name__}
     header |= {name: version(name) for name in ("mercer", "numpy", "scikit-learn")}
     content = BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         # ZipInfo has a fixed date: the same model gives the same bytes.
-        archive.writestr(zipfile.ZipInfo(HEADER), json.dumps(header))
+        archive.writestr(zipfile.ZipInfo(_HEADER), json.dumps(header))
         archive.writestr(zipfile.ZipInfo(_TREE), tree)
         for name, array in table.arrays.items():
             with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as file:
@@ -236,7 +236,7 @@ def _check_archive(content, path):
             # save stores as is; anything compressed could unfold to any size.
             packed = [i.filename for i in archive.infolist() if i.compress_type or i.flag_bits & 1]
             damaged = archive.testzip() if not packed else None
-            header = json.loads(archive.read(HEADER)) if HEADER in names and not packed else None
+            header = json.loads(archive.read(_HEADER)) if _HEADER in names and not packed else None
     except Exception as error:  # a damaged zip fails in many ways
         raise _damaged(path, error) from error
     if header is None or packed:
@@ -247,12 +247,12 @@ def _check_archive(content, path):
     found = header.get("format") if isinstance(header, dict) else None
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
         raise _damaged(path, f"format {found!r}")
-    if found != FORMAT:
+    if found != _FORMAT:
         older = "Read it with the version that wrote it, or fit the model again and save it."
         raise ModelFileError(
             f"{path} has format {found}, written by mercer {header.get('mercer', '?')}; mercer "
-            f"{version('mercer')} reads format {FORMAT} only. "
-            + (older if found < FORMAT else "Upgrade mercer.")
+            f"{version('mercer')} reads format {_FORMAT} only. "
+            + (older if found < _FORMAT else "Upgrade mercer.")
         )
 
 

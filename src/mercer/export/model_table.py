@@ -371,7 +371,6 @@ def _dicts(part) -> Iterator[dict[str, Any]]:
 
 
 def _are_data(values, plain):
-    """Whether values are data alone."""
     return all(
         plain[part["at"]] if "at" in part else len(part) == 1 and part.keys() <= _DATA_KINDS
         for part in _dicts(values)

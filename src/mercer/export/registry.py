@@ -40,7 +40,7 @@ ROOTS = (Kernel, BaseEstimator, TravelsAsNumPy)
 _UNPACKAGED = {"_loss": "sklearn._loss._loss"}
 
 # (module, classes, the reason why any numbers will do)
-REASONS = (
+_REASONS = (
     (
         "sklearn.pipeline",
         "Pipeline",
@@ -107,7 +107,7 @@ REASONS = (
         "formulas of Euclidean distances and inner products; operands must be such kernels",
     ),
 )
-SKLEARN = frozenset(f"{module}.{name}" for module, names, _ in REASONS for name in names.split())
+SKLEARN = frozenset(f"{module}.{name}" for module, names, _ in _REASONS for name in names.split())
 
 # Settings of these classes with which a model writes files, or goes on from what the file says.
 SETTINGS: dict[str, Any] = {"memory": None, "warm_start": False}
@@ -134,7 +134,7 @@ _GAUSSIAN = (GaussianKernel,)
 _GAUSSIANS = "sklearn.gaussian_process.kernels"
 
 # {class: {attribute: types that it may hold}}; "mercer" stands for every class of this library.
-SLOTS: dict[str, dict[str, tuple[type, ...]]] = {
+_SLOTS: dict[str, dict[str, tuple[type, ...]]] = {
     "mercer": {
         "estimator": _ESTIMATOR,
         "estimator_": _ESTIMATOR,
@@ -158,8 +158,8 @@ SLOTS: dict[str, dict[str, tuple[type, ...]]] = {
 
 def slots_of(name: str) -> dict[str, tuple[type, ...]]:
     """Types that the attributes of a class must have, where declared."""
-    own = SLOTS["mercer"] if name.startswith("mercer.") else {}
-    return own | SLOTS.get(name, {})
+    own = _SLOTS["mercer"] if name.startswith("mercer.") else {}
+    return own | _SLOTS.get(name, {})
 
 
 def check_parts(name: str, values: dict[str, Any], vouched: Callable[[Any], bool]) -> None:
@@ -248,7 +248,7 @@ def find(name: str):
     return pkgutil.resolve_name(name)
 
 
-def own_classes():
+def _own_classes():
     """Classes of this library that files may hold, by name."""
     found = [c for root in ROOTS for c in _subclasses(root)]
     return {public_name(c): c for c in found if c.__module__.split(".")[0] == "mercer"}
@@ -265,7 +265,7 @@ def listed_class(name: str):
         attribute = name.removeprefix("mercer.")
         if attribute in mercer.__all__:
             getattr(mercer, attribute)
-        _KNOWN.update(own_classes())
+        _KNOWN.update(_own_classes())
     return _KNOWN.get(name)
 
 

@@ -140,7 +140,7 @@ def _permuted(Phi, Psi, n_permutations, rng):
 
 
 class IndependenceResult(TestResult):
-    """The result of an independence test."""
+    """The result of an independence test; people read its name where it is shown."""
 
     def __init__(self, squared, level, scales, x, y, maps, coordinates):
         super().__init__(squared, level, scales, [m.kernel_ for m in maps[0]])
@@ -190,10 +190,9 @@ class IndependenceResult(TestResult):
         sides = []
         for samples, function in ((self.x, f), (self.y, g)):
             (sample,) = samples.all
-            points = samples.points(sample.rows.take(held_out))
-            points = points.toarray() if hasattr(points, "toarray") else points
+            points = samples.written_out(sample.rows.take(held_out))
             require_columns(points)
-            sides.append((samples, function, as_numpy(points)))
+            sides.append((samples, function, points))
         values = [function(points) for _, function, points in sides]
         shares: dict[str, float] = {}
         for (samples, function, points), other in zip(sides, values[::-1]):

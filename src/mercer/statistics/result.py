@@ -22,7 +22,7 @@ _NAMED = 5
 SHOWN_ROWS = 2000
 # Rows at which a witness is evaluated to find the columns, in all.
 _MOST_EVALUATIONS = 100_000
-FOLDS = 2
+_FOLDS = 2
 _SHUFFLES = 2
 
 
@@ -251,9 +251,9 @@ class TwoSampleResult(TestResult):
         x, y = (self.samples.some_points(which, SHOWN_ROWS) for which in (0, 1))
         require_columns(x)
         groups = self.samples.column_groups(x.shape[1])
-        most = max(40, _MOST_EVALUATIONS // (2 * FOLDS * len(groups)))
+        most = max(40, _MOST_EVALUATIONS // (2 * _FOLDS * len(groups)))
         x, y = (rows[rng.permutation(len(rows))[:most]] for rows in (x, y))
-        folds = ((x[i::FOLDS], y[i::FOLDS]) for i in range(FOLDS))
+        folds = ((x[i::_FOLDS], y[i::_FOLDS]) for i in range(_FOLDS))
         parts = ((np.concatenate(fold), self._gap_without(*fold)) for fold in folds)
         return column_shares(parts, groups, rng, _SHUFFLES)
 

@@ -86,7 +86,11 @@ class Samples:
     def some_points(self, which: int, most: int) -> Any:
         """At most so many rows of one sample, evenly spaced, as points."""
         rows = self.all[which].rows
-        points = self.points(rows.take(evenly(rows.n, most)))
+        return self.written_out(rows.take(evenly(rows.n, most)))
+
+    def written_out(self, rows: Any) -> Any:
+        """Rows of a sample as points: a NumPy matrix where these are numbers, sparse or not."""
+        points = self.points(rows)
         points = points.toarray() if hasattr(points, "toarray") else points
         return as_numpy(points) if is_matrix(points) else points
 

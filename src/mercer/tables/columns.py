@@ -238,7 +238,10 @@ class Numbers(BaseEstimator):
 
 
 class Ranks(BaseEstimator):
-    """The share of known values below a value (equal ones count half), mean 0 and variance 1."""
+    """The share of known values below a value (equal ones count half), mean 0 and variance 1.
+
+    Files of models name it.
+    """
 
     def fit(self, known: np.ndarray) -> Self:
         knots, counts = np.unique(known, return_counts=True)
@@ -354,7 +357,7 @@ class Texts(BaseEstimator):
     def fit(self, values: np.ndarray, name: str) -> Self:
         texts = texts_of(values, "")
         some = evenly(len(texts), FITTED_TEXTS)
-        counts = ngram_counts([texts[i] for i in some])
+        counts = _ngram_counts([texts[i] for i in some])
         self.weights_ = TfidfTransformer(sublinear_tf=True).fit(counts)
         weighted = self.weights_.transform(counts)
         size = max(1, min(self.n_components, min(weighted.shape) - 1))
@@ -368,13 +371,13 @@ class Texts(BaseEstimator):
     def transform(self, values: np.ndarray) -> np.ndarray:
         texts = texts_of(values, "")
         parts = [
-            self.directions_.transform(self.weights_.transform(ngram_counts(texts[i : i + BLOCK])))
+            self.directions_.transform(self.weights_.transform(_ngram_counts(texts[i : i + BLOCK])))
             for i in range(0, len(texts), BLOCK)
         ]
         return (np.vstack(parts) - self.mean_) / self.spread_
 
 
-def ngram_counts(texts: Sequence[str]) -> Any:
+def _ngram_counts(texts: Sequence[str]) -> Any:
     """Hashed character n-grams of each text, words padded by spaces: the sums over its words.
 
     The n-grams of each different word are counted once.

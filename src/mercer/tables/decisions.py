@@ -16,7 +16,7 @@ from .reading import Notation, texts_in
 from .target_encoding import LEAST_ROWS
 
 # A fitted encoder of one column, None where it is left out; and what is said about it.
-Decision = tuple[Any, dict[str, Any]]
+_Decision = tuple[Any, dict[str, Any]]
 # Fewer rows than this cannot show that a column is unique per row.
 IDENTIFIED = 10
 # Texts without a space and at least so long may be sequences (DNA, proteins, SMILES).
@@ -43,7 +43,7 @@ class Decisions:
             set(names or ()) for names in (options.keep, options.ignore, options.id, options.number)
         )
 
-    def of_table(self, table: ReadTable, y: Any) -> list[Decision]:
+    def of_table(self, table: ReadTable, y: Any) -> list[_Decision]:
         """(fitted encoder or None, record) of every column; texts in y tell how it is written.
 
         Texts of the table that stand for numbers or dates are replaced by these.
@@ -149,7 +149,7 @@ class Decisions:
         kind: str = notes.NUMBER,
         reason: str = "",
         format: dict[str, Any] | None = None,
-    ) -> Decision:
+    ) -> _Decision:
         """A column of numbers or truths."""
         x = as_float(values)
         known = x[~np.isnan(x)]

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..engine import Domain
 from .decisions import IDENTIFIED
 from .encoder import TableEncoder
 from .given import BadInput
@@ -38,6 +39,10 @@ _KNOWN = "csv, tsv, txt, xlsx, json, jsonl, parquet (also packed as gz, bz2, xz 
 _MISSING_TEXTS = sorted({m for t in MISSING for m in (t, t.upper(), t.capitalize())})
 # A field between spaces or tabs, quoted or not.
 _SPACED = re.compile(r'"[^"]*"|[^ \t]+')
+# Arguments of read_table; a TableEncoder knows the others.
+_TEXT = Domain(lambda value: isinstance(value, str | None), "a str or None", error=TypeError)
+_PATH = Domain(lambda v: isinstance(v, str | os.PathLike), "a str or a Path", error=TypeError)
+_FITTED = Domain(lambda v: v is None or hasattr(v, "columns_"), "a fitted TableEncoder or None")
 # Lines that are looked at to find the separator and the header.
 _LOOKED_AT = 200
 # A file may unpack to this many bytes, or to RATIO times its own size: tables shrink by 3 to 30.
@@ -52,8 +57,8 @@ def read_table(
     encoding: str | None = None,
     decimal: str | None = None,
     dayfirst: bool | None = None,
-    number: Sequence[str] = (),
-    category: Sequence[str] = (),
+    number: Sequence[str] | None = None,
+    category: Sequence[str] | None = None,
     like: TableEncoder | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:
     """A table from a file, as the commands of mercer read it: the frame, and notes on its reading.
@@ -76,7 +81,7 @@ def read_table(
         The decimal mark.
     dayfirst : bool or None
         Whether 01/02/2012 is in February.
-    number, category : lists of str
+    number, category : lists of str or None
         Columns that are such, whatever they look like. The dtype of the latter is "category", so
         that every model takes them so.
     like : TableEncoder or None
@@ -100,17 +105,12 @@ def read_table(
     [1200.0, 950.0]
     """
     for argument, value in {"target": target, "sep": sep, "encoding": encoding}.items():
-        _check(argument, value, value is None or isinstance(value, str), "a str or None")
-    for argument, names in {"number": number, "category": category}.items():
-        named = isinstance(names, (list, tuple)) and all(isinstance(c, str) for c in names)
-        _check(argument, names, named, "a list of names of columns")
-    if not (decimal is None or (isinstance(decimal, str) and decimal in (".", ","))):
-        raise BadInput(f"decimal must be '.' or ',', got {decimal!r}.")
-    known = dayfirst is None or isinstance(dayfirst, bool)
-    _check("dayfirst", dayfirst, known, "True, False or None")
-    fitted = like is None or hasattr(like, "columns_")
-    _check("like", like, fitted, "a fitted TableEncoder or None")
-    _check("path", path, isinstance(path, (str, os.PathLike)), "a str or a Path")
+        _TEXT(argument, value)
+    _PATH("path", path)
+    _FITTED("like", like)
+    encoder = TableEncoder(decimal=decimal, dayfirst=dayfirst, number=number, category=category)
+    Domain.check(encoder)
+    number, category = number or (), category or ()
     if not str(path):
         raise BadInput("path is empty: name a csv, tsv, xlsx, json, jsonl or parquet file.")
     name, kind, content = _content(path)
@@ -165,11 +165,6 @@ def _errors_of_readers(verb, name):
         raise BadInput(f"{name}: {error}") from None
     except Exception as error:
         raise BadInput(f"cannot {verb} {name}: {_first_line(error)}") from None
-
-
-def _check(argument, value, fits, what):
-    if not fits:
-        raise TypeError(f"{argument} must be {what}, got {value!r}.")
 
 
 def _content(path):

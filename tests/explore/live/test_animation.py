@@ -28,8 +28,8 @@ def directions(rng):
 
 def test_components_that_change_places_leave_the_picture_alone(directions):
     """First and second: the same plane, so that nothing moves."""
-    before = pictures.steady(PCA, _sorted(directions, [3.0, 2.9, 0.5, 0.1]), None)
-    after = pictures.steady(PCA, _sorted(directions, [2.95, 2.96, 0.5, 0.1]), before)
+    before = pictures._steady(PCA, _sorted(directions, [3.0, 2.9, 0.5, 0.1]), None)
+    after = pictures._steady(PCA, _sorted(directions, [2.95, 2.96, 0.5, 0.1]), before)
     assert after.arrived
     assert np.abs(after.points - before.points).max() < 0.06
     assert not np.allclose(np.abs(after.turn[:2]), np.eye(2), atol=0.5)  # though they did
@@ -38,15 +38,15 @@ def test_components_that_change_places_leave_the_picture_alone(directions):
 @pytest.mark.parametrize("drop", [0.91, 0.6], ids=["a tie", "far behind"])
 def test_a_new_second_component_is_approached_in_small_turns(directions, drop):
     """Second and third: another plane, which a picture may not jump to."""
-    last = pictures.steady(PCA, _sorted(directions, [1.5, 1.1, 1.0, 0.1]), None)
+    last = pictures._steady(PCA, _sorted(directions, [1.5, 1.1, 1.0, 0.1]), None)
     scores = _sorted(directions, [1.5, 1.1 * drop, 1.1, 0.1])
     # Turned within its plane alone, as a picture of two columns is, it would jump.
-    jump = pictures.steady(PCA, scores[:, :2], last)
+    jump = pictures._steady(PCA, scores[:, :2], last)
     leap = np.abs(jump.points - last.points).max()
     assert leap > 0.8
     turns = 0
     while not (turns and last.arrived):
-        plane = pictures.steady(PCA, scores, last)
+        plane = pictures._steady(PCA, scores, last)
         assert_allclose(plane.turn.T @ plane.turn, np.eye(2), atol=1e-12)
         assert np.abs(plane.points - last.points).max() < 0.35 * leap
         x, y = plane.points[5]  # a place is still a point of the space, also on the way
@@ -60,9 +60,9 @@ def test_a_new_second_component_is_approached_in_small_turns(directions, drop):
 
 
 def test_rows_that_moved_themselves_are_shown_where_they_are(directions, rng):
-    last = pictures.steady(PCA, _sorted(directions, [3.0, 2.0, 1.0, 0.5]), None)
+    last = pictures._steady(PCA, _sorted(directions, [3.0, 2.0, 1.0, 0.5]), None)
     other = np.linalg.qr(rng.normal(size=(300, 4)))[0] * [3.0, 2.0, 1.0, 0.5]
-    plane = pictures.steady(PCA, other, last)
+    plane = pictures._steady(PCA, other, last)
     assert plane.arrived
     assert_allclose(plane.turn[2:], 0)
 
@@ -70,12 +70,12 @@ def test_rows_that_moved_themselves_are_shown_where_they_are(directions, rng):
 def test_some_rows_lie_where_the_picture_of_all_rows_has_them(directions):
     scores = _sorted(directions, [3.0, 2.0, 1.0, 0.5])
     rows = np.arange(0, 300, 3)
-    whole = pictures.steady(PCA, -scores, None)
-    some = pictures.steady(PCA, scores[rows], whole, rows)
+    whole = pictures._steady(PCA, -scores, None)
+    some = pictures._steady(PCA, scores[rows], whole, rows)
     assert_allclose(some.points, whole.points[rows], atol=1e-12)
     assert some.point(3) == pytest.approx(tuple(whole.points[3]))
     assert some.point(4) is None
-    again = pictures.steady(PCA, scores, some)
+    again = pictures._steady(PCA, scores, some)
     assert_allclose(again.points, whole.points, atol=1e-12)
 
 
@@ -85,7 +85,7 @@ def test_some_rows_lie_where_the_picture_of_all_rows_has_them(directions):
 @pytest.fixture
 def many(monkeypatch, rng):
     """More rows than are drawn at once, with landmarks fewer than rows."""
-    monkeypatch.setattr(animation, "DRAWN", 120)
+    monkeypatch.setattr(animation, "_DRAWN", 120)
     X = rng.normal(size=(600, 3)) * [3.0, 2.0, 0.2]
     return Session(Explored.of(X, np.where(X[:, 0] > 0, "r", "l"), RBF()), RBF(0.05))
 

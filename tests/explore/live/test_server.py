@@ -14,7 +14,7 @@ pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
 
 from mercer import RBF
 from mercer.explore import explore
-from mercer.explore.live.live_page import PAUSE, Worker, packed
+from mercer.explore.live.live_page import _PAUSE, _packed, _Worker
 from mercer.explore.live.session import REST
 
 
@@ -43,7 +43,7 @@ class _Slow:
 @pytest.fixture
 def told():
     session = _Slow()
-    worker = Worker(session)
+    worker = _Worker(session)
     updates, quiet = [], threading.Event()
 
     def listen(update):
@@ -75,7 +75,7 @@ def test_refinement_waits_until_the_hand_rests(told):
     for value in range(4):
         worker.ask({"do": "turn", "knob": "gamma", "value": value})
         while {"frame": value, "busy": True} not in updates:
-            time.sleep(PAUSE / 100)
+            time.sleep(_PAUSE / 100)
     assert session.rested == []  # each move came within the pause of the last
     quiet.clear()
     assert quiet.wait(5)
@@ -86,7 +86,7 @@ def test_refinement_waits_until_the_hand_rests(told):
 
 def test_arrays_travel_as_they_are_and_everything_else_as_json():
     x = np.arange(3, dtype=np.float32)
-    text, arrays = packed({"points": {"x": x}, "score": np.float64("nan"), "name": "<b>"})
+    text, arrays = _packed({"points": {"x": x}, "score": np.float64("nan"), "name": "<b>"})
     assert json.loads(text) == {"points": {"x": {"array": 0}}, "score": None, "name": "<b>"}
     assert arrays[0] is x
 

@@ -15,7 +15,7 @@ from mercer.explore.compare import comparing
 from mercer.explore.data import Explored
 from mercer.explore.live import pictures, readings
 from mercer.explore.live.knobs import knobs_of, turned
-from mercer.explore.live.row_facts import label_of, nearest_rows
+from mercer.explore.live.row_facts import _nearest_rows, label_of
 from mercer.explore.live.saved_views import MOST_KEPT
 from mercer.explore.live.session import REST, Session
 from mercer.explore.live.space import FINE, explored_space
@@ -107,10 +107,10 @@ def test_discriminant_axes_solve_the_generalised_problem(iris):
     total = Q.T @ Q
     means = iris.targets.T @ Q / iris.targets.sum(axis=0)[:, None]
     between = (means * iris.targets.sum(axis=0)[:, None]).T @ means
-    shift = pictures.SHRINKAGE * np.trace(total) / 150
+    shift = pictures._SHRINKAGE * np.trace(total) / 150
     _, axes = scipy.linalg.eigh(between, total + shift * np.eye(len(total)))
     expected = Q @ axes[:, ::-1][:, :2]
-    found = pictures.discriminant_scores(space)
+    found = pictures._discriminant_scores(space)
     for j in range(2):
         assert abs(np.corrcoef(found[:, j], expected[:, j])[0, 1]) > 1 - 1e-8
 
@@ -150,14 +150,14 @@ def test_the_certificate_holds(session):
 
 def test_pictures_do_not_turn_or_flip(rng):
     raw = rng.normal(size=(40, 2)) * [3.0, 1.0]
-    first = pictures.steady("kernel PCA", raw, None)
+    first = pictures._steady("kernel PCA", raw, None)
     angle = 2.1
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     for change in (turn, turn @ np.diag([1.0, -1.0]), np.diag([-1.0, -1.0])):
-        second = pictures.steady("kernel PCA", raw @ change, first)
+        second = pictures._steady("kernel PCA", raw @ change, first)
         assert_allclose(second.points, first.points, atol=1e-12)
         assert_allclose(second.scores_at(*second.points[7]), (raw @ change)[7], atol=1e-12)
-    other = pictures.steady("discriminant", -raw, first)
+    other = pictures._steady("discriminant", -raw, first)
     assert_allclose(other.points, -first.points, atol=1e-12)  # another view starts anew
 
 
@@ -319,7 +319,7 @@ def test_neighbours_are_nearest_in_feature_space(iris):
     K = kernel(iris.X)
     distances = np.sqrt(np.maximum(K[7, 7] + np.diag(K) - 2 * K[7], 0))
     distances[7] = np.inf
-    found = nearest_rows(space, 7)
+    found = _nearest_rows(space, 7)
     assert_allclose(distances[found], np.sort(distances)[:5], rtol=1e-6, atol=1e-6)
 
 
@@ -419,6 +419,11 @@ def test_tables_numbers_and_objects_are_explored(rng, tmp_path):
     found = answers(texts, do="hello")
     assert found["numbers"]["score"] is not None
     assert answers(texts, do="row", index=0)["about_point"]["neighbours"]
+    gapped = knobs_of(Spectrum(2, gaps=1), texts.data)
+    assert [(knob.name, knob.whole) for knob in gapped] == [
+        ("gaps", True),
+        ("length", True),
+    ]
     assert "metric is learned" in refused(texts, do="metric", on=True)
 
 

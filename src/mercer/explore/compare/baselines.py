@@ -28,7 +28,7 @@ LOGISTIC, LINEAR, BOOSTING = "logistic regression", "linear regression", "gradie
 # The same linear models on texts, by counts of their short substrings, and on tables with objects.
 NGRAMS, NUMBERS = "n-grams", "numbers"
 # Trees of all classes together; more classes get fewer rounds.
-MOST_TREES = 1000
+_MOST_TREES = 1000
 # Up to this many, trees grow faster with one thread: several would wait for each other.
 _ENTRIES_FOR_ONE_THREAD = 200_000
 
@@ -54,7 +54,7 @@ def ordinary_models(data: ComparedRows) -> list[Baseline]:
     # With these, ordinary models aim at the score by which they are judged.
     weight = "balanced" if data.balanced else None
     if X is not None:
-        rounds = int(np.clip(MOST_TREES // max(1, len(data.classes)), 10, 100))
+        rounds = int(np.clip(_MOST_TREES // max(1, len(data.classes)), 10, 100))
         models |= models_of_numbers(data.task, len(data), rounds, weight)
     elif texts(data.X) is not None:
         X = texts(data.X)

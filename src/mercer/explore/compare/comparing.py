@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from tqdm import tqdm
 
 from ... import RBF, Cosine, Kernel, KernelMap, Laplacian, Linear, Polynomial, as_kernel
-from ...engine import as_numpy, one_blas_thread
+from ...engine import Domain, as_numpy, one_blas_thread
 from ...kernels import Data
 from ..data import CLASSES
 from ..embeddings import available, embed
@@ -139,9 +139,8 @@ def compare_kernels(
     names = available(embeddings, data.task, data.notes)
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be a function or None, got {callback!r}.")
-    for name, value in (("tune", tune), ("baselines", baselines)):
-        if not isinstance(value, (bool, np.bool_)):
-            raise TypeError(f"{name} must be True or False, got {value!r}.")
+    Domain.FLAG("tune", tune)
+    Domain.FLAG("baselines", baselines)
     few, everyone = np.arange(min(len(data), 5)), np.arange(len(data))
     for name, kernel in by_name.items():  # all of them, before hours are spent on the first
         try:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
+from sklearn.preprocessing import StandardScaler
 
 from ...engine import Domain, check_at_least, is_integer
 from ...kernels import listed
@@ -209,6 +210,5 @@ def _distances(data, a, b):
     X = None if scipy.sparse.issparse(data.X) else data.numbers()
     if X is None:
         return None
-    spread = X.std(axis=0)
-    X = X / np.where(spread > 0, spread, 1.0)
+    X = StandardScaler(with_mean=False).fit_transform(X)
     return ((X[a] - X[b]) ** 2).sum(axis=1)

@@ -106,8 +106,6 @@ class KernelComparison:
         self.columns = list(getattr(data.encoder, "columns_", []))
         self.shows_points = shows_points
         self.command: str | None = None
-        self.n_folds = len(data.folds)
-        self.n_training = len(data.folds[0][0]) if data.folds else 0
         self.contest = verdict.Contest(spaces, baselines, data)
 
     def __len__(self):

@@ -49,10 +49,10 @@ class Scored:
 
 
 # Predictions of new rows by a model of training rows, and (or None) by nearest neighbours.
-Predict = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray | None]]
+_Predict = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray | None]]
 
 
-def scores_of(predict: Predict, data: ComparedRows) -> Scored:
+def scores_of(predict: _Predict, data: ComparedRows) -> Scored:
     """Scores of predictions on every fold: codes of classes, or numbers."""
     gains, seen = [], np.zeros(len(data), dtype=bool)
     kept = np.full(len(data), np.nan)
@@ -95,7 +95,7 @@ def kernel_scores(candidates: Any, data: ComparedRows, advance: Callable[[], Non
         advance()
         if data.task != CLASSES:
             return tuned.solution.prediction(K_new)[:, 0], votes[:, 0]
-        classes = predicted_classes(tuned.solution, Y, K_new, balanced=data.balanced)
+        classes = _predicted_classes(tuned.solution, Y, K_new, balanced=data.balanced)
         return classes, votes.argmax(axis=1)
 
     return scores_of(predict, data)
@@ -111,7 +111,7 @@ def ridge_on(K: np.ndarray, Y: np.ndarray, importance: np.ndarray | None = None)
     return solve_ridge(problem, "direct")
 
 
-def predicted_classes(
+def _predicted_classes(
     solution: RidgeSolution, Y: np.ndarray, K_new: np.ndarray, *, balanced: bool = False
 ) -> np.ndarray:
     """Fisher's discriminant from ridge on classes as 0 and 1: codes for new rows, from k(z, x_i).

@@ -42,7 +42,7 @@ class Candidates:
         self.data = data
         self.parameter, self.values, self.kernels = None, [], [kernel]
         if not data.gram:
-            names = tunable_widths(kernel) if tuned else []
+            names = _tunable_widths(kernel) if tuned else []
             self.kernels, self.values = _path(kernel, data.X, names)
             self.parameter = names[0] if names else None
         self._matrices: dict[int, np.ndarray] = {}
@@ -77,7 +77,7 @@ class Candidates:
         return _Tuned(number, ridge_on(self.matrix(number, rows), Y, importance), errors)
 
 
-def tunable_widths(kernel: Kernel) -> list[str]:
+def _tunable_widths(kernel: Kernel) -> list[str]:
     """Names of the widths that are open: left at their default, or named by a rule ("scale"). A
     number that the caller has written stays as it is."""
     names = []

@@ -96,7 +96,7 @@ class _Difference:
         return bool(not abs(self.mean) > self.margin)
 
 
-def paired_difference(
+def _paired_difference(
     a: ArrayLike, b: ArrayLike, overlap: float, n_models: int = 2, most: int | None = None
 ) -> _Difference:
     """Difference of two models on the same folds, among `n_models` that are compared. `most`:
@@ -149,7 +149,7 @@ class Contest:
 
     def difference(self, a: Scored, b: Scored) -> _Difference:
         """Difference of two models: mean and margin of score(a) - score(b)."""
-        return paired_difference(a.folds, b.folds, self.overlap, self.n_models, self.degrees)
+        return _paired_difference(a.folds, b.folds, self.overlap, self.n_models, self.degrees)
 
     def beats(self, a: Scored, b: Scored) -> bool:
         """Whether a is better than b beyond the noise."""

@@ -20,7 +20,7 @@ from .space import COARSE, FINE, LiveSpace, decomposed, space_coordinates
 Update = dict[str, Any]
 
 # Rows of the first look.
-DRAWN = 2000
+_DRAWN = 2000
 
 
 class Animation:
@@ -37,11 +37,11 @@ class Animation:
         self.views = [PCA] + [DISCRIMINANT] * (data.codes is not None) + [TSNE] * has_tsne()
         self.view = PCA
         # Rows of the first look, and data of these rows alone; None: all rows.
-        self.drawn = np.sort(order[:DRAWN]) if len(data) > DRAWN else None
+        self.drawn = np.sort(order[:_DRAWN]) if len(data) > _DRAWN else None
         self._some = data if self.drawn is None else data.part(self.drawn)
         self._landmarks = order[:COARSE]
         self.alpha: float | None = None  # the last penalty, relative to the mean variance
-        self._tsne = MovingTSNE(order[:DRAWN])
+        self._tsne = MovingTSNE(order[:_DRAWN])
         # Rows of the kernel matrix: a part of every class, class by class; or ordered by number.
         some = np.random.default_rng(1).permutation(len(data))[: read.MATRIX_ROWS]
         key = some

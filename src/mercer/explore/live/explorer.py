@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from ... import RBF, Kernel, as_kernel
 from ...kernels import Data, KernelLike
 from ..data import Explored
+from ..report.page import require_bokeh
 from .session import Session
 
 
@@ -34,10 +35,9 @@ class Explorer:
     """
 
     def __init__(self, session: Session, port: int = 0) -> None:
-        try:
-            from .live_page import LiveServer
-        except ImportError as error:
-            raise ImportError("the explorer needs Bokeh: pip install 'mercer[report]'.") from error
+        require_bokeh()
+        from .live_page import LiveServer
+
         self.session = session
         self._server = LiveServer(session, port)
         self.url = self._server.url

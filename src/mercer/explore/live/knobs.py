@@ -19,7 +19,7 @@ _REACH = {"gamma": 1000.0, "length_scale": 30.0, "period": 30.0}
 _USUAL_REACH = 100.0
 # Whole numbers are turned one by one.
 _LARGEST_WHOLE = 12
-_WHOLE = ("degree", "exponent", "depth", "length", "mismatches", "rounds")
+_WHOLE = ("degree", "exponent", "depth", "length", "mismatches", "gaps", "rounds")
 # The curve under a knob: so many values, each on so many rows and landmarks.
 CURVE_VALUES, CURVE_ROWS, CURVE_LANDMARKS = 13, 600, 80
 # Numbers that choose a formula rather than a size are set by typing.
@@ -111,11 +111,11 @@ def _suggested(name, kernel, data):
 class Curves:
     """The leave-one-out score along each knob, on a part of the rows, remembered."""
 
-    def __init__(self, data: Explored, seed: int = 0):
-        order = np.random.default_rng(seed).permutation(len(data))
+    def __init__(self, data: Explored):
+        order = np.random.default_rng(0).permutation(len(data))
         rows = np.sort(order[:CURVE_ROWS])
         self.data = data.part(rows)
-        chosen = np.random.default_rng(seed).permutation(len(rows))[:CURVE_LANDMARKS]
+        chosen = np.random.default_rng(0).permutation(len(rows))[:CURVE_LANDMARKS]
         self.landmarks = self.data.take(chosen)
         self._found: dict[tuple[str, str], list[tuple[float, float]]] = {}
 

@@ -50,8 +50,7 @@ _SIGNS = dict(zip(SHAPES, "●▲■◆▼✚✖★"))
 REACH, TOOLS = 1.15, 0.08
 
 
-def picture(name: str, source: ColumnDataSource, size: float, *, tools: bool = True) -> Any:
-    """A square scatter of a source."""
+def _picture(name: str, source: ColumnDataSource, size: float, *, tools: bool = True) -> Any:
     shift = TOOLS if tools else 0.0
     panel = figure(
         name=name, aspect_ratio=1, sizing_mode="stretch_width", min_border=2,
@@ -71,7 +70,7 @@ def picture(name: str, source: ColumnDataSource, size: float, *, tools: bool = T
     return panel
 
 
-def build(doc: Document, session: Session, worker: "Worker") -> None:
+def build(doc: Document, session: Session, worker: "_Worker") -> None:
     """Fill a new document, and connect it with the session."""
     data, n = session.data, len(session.data)
     nowhere = np.full(n, np.nan, dtype=np.float32)  # the page's script adds where points lie
@@ -85,7 +84,7 @@ def build(doc: Document, session: Session, worker: "Worker") -> None:
     size = float(np.clip(8 * (800 / n) ** 0.4, 3, 8))
     marks = ColumnDataSource({"x": [], "y": [], "size": []}, name="marks")
     ask = ColumnDataSource({"request": [""]}, name="ask")
-    space = picture("space", source, size)
+    space = _picture("space", source, size)
     space.scatter(
         "x", "y", size="size", source=marks, fill_color=None, line_color="#888888", line_width=2.2
     )
@@ -95,11 +94,11 @@ def build(doc: Document, session: Session, worker: "Worker") -> None:
         # A source of its own, filled when a space is kept: what moves beside it costs it nothing.
         still = ColumnDataSource({key: [] for key in source.data}, selected=source.selected)
         small = max(3.0, 0.7 * size)
-        doc.add_root(picture(f"kept{place}", still, small, tools=False))
+        doc.add_root(_picture(f"kept{place}", still, small, tools=False))
 
     def show(update: Update) -> None:
         """In the server's own thread: a message, its arrays as they lie in memory."""
-        text, arrays = packed(update)
+        text, arrays = _packed(update)
         doc.callbacks.trigger_on_change(MessageSentEvent(doc, _MESSAGE, [text, *arrays]))
 
     def listen(update: Update) -> None:
@@ -136,7 +135,7 @@ def build(doc: Document, session: Session, worker: "Worker") -> None:
     )
 
 
-def packed(update: Update) -> tuple[str, list[np.ndarray]]:
+def _packed(update: Update) -> tuple[str, list[np.ndarray]]:
     """(JSON, arrays): in the JSON an array is {"array": its position}."""
     arrays: list[np.ndarray] = []
 
@@ -157,10 +156,10 @@ _CHANGING = ("hello", "type", "build", "turn", "view", "metric")
 # Requests of which only the newest is answered.
 _MERGED = ("turn", "select", "columns")
 # Seconds without a request after which the hand rests.
-PAUSE = 0.25
+_PAUSE = 0.25
 
 
-class Worker:
+class _Worker:
     """Answers the requests of one session, one at a time, and tells every listener.
 
     A request that changes the picture ends the refinement of the last one; other requests are
@@ -215,7 +214,7 @@ class Worker:
                 update = next(refining)
                 if update is REST:
                     with self._wake:
-                        self._wake.wait_for(lambda: self._waiting or self._stopped, PAUSE)
+                        self._wake.wait_for(lambda: self._waiting or self._stopped, _PAUSE)
                 elif update is not None:
                     self._tell(update | {"busy": True})
             except StopIteration:
@@ -261,7 +260,7 @@ class LiveServer:
             ) from None
         self._socket.setblocking(False)  # as Tornado wants it
         self.port = self._socket.getsockname()[1]
-        self.worker = Worker(session)
+        self.worker = _Worker(session)
         self._secret = secrets.token_urlsafe(32).encode()
         token = generate_session_id(secret_key=self._secret, signed=True)
         self.url = f"http://{_ADDRESS}:{self.port}/?bokeh-session-id={token}"

@@ -11,7 +11,7 @@ from ..embeddings import DISCRIMINANT, PERPLEXITY, TSNE
 from .space import LiveSpace
 
 # Share of the total variance that is added within classes, so that the axes do not chase noise.
-SHRINKAGE = 1e-3
+_SHRINKAGE = 1e-3
 # Directions among which two may change places.
 _FOLLOWED = 8
 # The most that a plane turns between two pictures, and the cosine between the last picture and the
@@ -68,18 +68,18 @@ def projected(
     is that of `rows`, where these are given."""
     scores = space.components[:, :_FOLLOWED]
     if name == DISCRIMINANT:
-        scores = discriminant_scores(space)
-    return steady(name, scores, last, rows)
+        scores = _discriminant_scores(space)
+    return _steady(name, scores, last, rows)
 
 
-def discriminant_scores(space: LiveSpace) -> np.ndarray:
+def _discriminant_scores(space: LiveSpace) -> np.ndarray:
     """Fisher's axes, from ridge on class indicators: components have a diagonal scatter."""
     Q, T, data = space.components, space.values, space.data
     assert data.targets is not None
     Y = data.targets[:, data.targets.any(axis=0)]
     counts = Y.sum(axis=0)
     # Rank-deficient directions would be divided by next to nothing.
-    penalty = SHRINKAGE * T.sum() / max(1, len(data)) + np.finfo(float).tiny
+    penalty = _SHRINKAGE * T.sum() / max(1, len(data)) + np.finfo(float).tiny
     sums = Q.T @ Y
     W = sums / (T + penalty)[:, None]
     left = np.diag(counts) - np.outer(counts, counts) / counts.sum() - sums.T @ W
@@ -92,7 +92,7 @@ def discriminant_scores(space: LiveSpace) -> np.ndarray:
     return scores
 
 
-def steady(
+def _steady(
     name: str, scores: np.ndarray, last: Plane | None, rows: np.ndarray | None = None
 ) -> Plane:
     """A picture of the first two columns that begins where the last picture ended.
@@ -177,7 +177,7 @@ class MovingTSNE:
         Phi = everyone[moved]
         n = len(Phi)
         if n < 8 or not Phi.std() > 0:
-            yield steady(TSNE, np.zeros((len(everyone), 2)), last, rows)
+            yield _steady(TSNE, np.zeros((len(everyone), 2)), last, rows)
             return
         near = affinity.PerplexityBasedNN(
             Phi, perplexity=min(PERPLEXITY, (n - 1) / 3), method="exact", n_jobs=1, random_state=0
@@ -196,7 +196,7 @@ class MovingTSNE:
             )
             self.state = np.array(moving)
             self.iterations += ITERATIONS
-            last = steady(TSNE, follow(self.state), last, rows)
+            last = _steady(TSNE, follow(self.state), last, rows)
             yield last
 
 

@@ -9,6 +9,7 @@ from ...engine import as_numpy, evenly, one_blas_thread
 from ..compare.measures import BY_CONSTRUCTION, REFUTED
 from ..compare.verdict import findings
 from ..data import Explored
+from ..plots.style import as_bytes
 from .space import LiveSpace
 
 # Rows of the kernel matrix and of the certificate.
@@ -28,8 +29,6 @@ def readings_of(
     total = float(space.values.sum() + space.residuals @ space.diagonal)
     shares = 100 * space.values[:_SPECTRUM] / (total or 1.0)
     K = np.asarray(as_numpy(space.kernel_map.kernel_(data.take(rows))), dtype=float)
-    low, high = float(K.min()), float(K.max())
-    scaled = (K - low) / (high - low) if high > low else np.zeros_like(K)
     found, judged = findings(space, len(space.diagonal), kernel), space.judged
     return {
         "numbers": {
@@ -49,9 +48,9 @@ def readings_of(
         "spectrum": [round(float(share), 3) for share in shares],
         "matrix": {
             "size": len(rows),
-            "low": low,
-            "high": high,
-            "values": (255 * scaled).round().astype(np.uint8).ravel(),
+            "low": float(K.min()),
+            "high": float(K.max()),
+            "values": as_bytes(K).ravel(),
         },
         "findings": [f"{text[0].upper()}{text[1:]}." for text in found],
     }
@@ -59,11 +58,11 @@ def readings_of(
 
 def certificate(space: LiveSpace) -> dict[str, Any]:
     """A bound for the inner products of the coordinates, on some rows; None without one."""
-    if space.validity == REFUTED or space.kernel_map.correction_:
+    if space.validity == REFUTED:
         return {"bound": None, "proven": False, "rows": 0}
     some = evenly(len(space.data), CERTIFIED)
     bound = np.asarray(as_numpy(space.kernel_map.error_bound(space.data.take(some))))
-    size = float(np.sqrt(space.diagonal[some].max(initial=0.0)) ** 2) or 1.0
+    size = float(space.diagonal[some].max(initial=0.0)) or 1.0
     return {
         "bound": float(bound.max()) / size,
         "proven": space.validity == BY_CONSTRUCTION,

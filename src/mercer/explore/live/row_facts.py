@@ -57,7 +57,7 @@ class Pointer:
             about: dict[str, Any] = {"x": x, "y": y}
         else:
             x, y = plane.points[at]
-            nearest = nearest_rows(space, at)
+            nearest = _nearest_rows(space, at)
             about = {"row": int(data.rows[at]), "index": int(at), "label": label_of(data, at)}
             about["values"] = []
             columns = None if data.image_shape is not None else named_columns(data.shown)
@@ -95,8 +95,7 @@ class Pointer:
         }
 
 
-def nearest_rows(space: LiveSpace, i: int) -> list[int]:
-    """The nearest rows in the kernel's space, the nearest first."""
+def _nearest_rows(space: LiveSpace, i: int) -> list[int]:
     Q = space.components
     squares = ((Q - Q[i]) ** 2).sum(axis=1)
     squares[i] = np.inf

@@ -25,8 +25,8 @@ from .animation import Animation, Update
 from .knobs import Curves, Knob, knobs_of, turned
 from .row_facts import Pointer, about_selection, as_csv
 
-Request = dict[str, Any]
-Updates = Iterator[Update | None]
+_Request = dict[str, Any]
+_Updates = Iterator[Update | None]
 # An empty update: the ones after it may wait until no request has come for a moment.
 REST: Update = {}
 # Errors of wrong requests, which the page shows.
@@ -68,7 +68,7 @@ class Session:
 
     # --- requests ---------------------------------------------------------------------------------
 
-    def answer(self, request: Request) -> Updates:
+    def answer(self, request: _Request) -> _Updates:
         """Updates for one request; what is refused is told, and changes nothing. None and REST tell
         nothing: a newer request may come in between."""
         try:
@@ -79,7 +79,7 @@ class Session:
         except _REFUSED as error:
             yield {"error": str(error) or type(error).__name__, "for": str(request.get("do"))}
 
-    def _do_hello(self, request: Request) -> Updates:
+    def _do_hello(self, request: _Request) -> _Updates:
         data, vectors, drawn = self.data, self.data.vectors, self.animation.drawn
         yield {
             "about": {
@@ -104,10 +104,10 @@ class Session:
 
     # --- the kernel -------------------------------------------------------------------------------
 
-    def _do_type(self, request: Request) -> Updates:
+    def _do_type(self, request: _Request) -> _Updates:
         yield from self._changed(parse_kernel(str(request.get("expression", ""))), None)
 
-    def _do_build(self, request: Request) -> Updates:
+    def _do_build(self, request: _Request) -> _Updates:
         """Replace, add or multiply by a kernel of the menu, on all or on some columns."""
         name, how = str(request.get("kernel")), request.get("how")
         if name not in KERNELS or how not in ("replace", "add", "multiply"):
@@ -123,7 +123,7 @@ class Session:
             part = self.kernel + part if how == "add" else self.kernel * part
         yield from self._changed(part, None)
 
-    def _do_turn(self, request: Request) -> Updates:
+    def _do_turn(self, request: _Request) -> _Updates:
         knob = next((k for k in self.knobs if k.name == request.get("knob")), None)
         if knob is None:
             raise ValueError(f"no knob {request.get('knob')!r} on {self.kernel!r}.")
@@ -136,14 +136,14 @@ class Session:
             self.kernel = before
             raise
 
-    def _do_metric(self, request: Request) -> Updates:
+    def _do_metric(self, request: _Request) -> _Updates:
         if request.get("on"):
             yield {"status": "Learning a metric …"}
             yield from self._changed(*_learned_metric(self.kernel, self.data))
         elif self.metric is not None:
             yield from self._changed(self.metric.before, None)
 
-    def _changed(self, kernel: Kernel, metric: "_LearnedMetric | None") -> Updates:
+    def _changed(self, kernel: Kernel, metric: "_LearnedMetric | None") -> _Updates:
         """Another kernel: its knobs, then frames. Refused kernels leave the last one in place."""
         kernel.layout.require_data("Precomputed() is a matrix, not a kernel on these rows.")
         full = kernel if metric is None else metric.under(kernel)
@@ -177,7 +177,7 @@ class Session:
 
     # --- the picture ------------------------------------------------------------------------------
 
-    def _frames(self, asked: Any, can_wait: bool = False) -> Updates:
+    def _frames(self, asked: Any, can_wait: bool = False) -> _Updates:
         """The first look, all rows, and then the curves under the knobs."""
         kernel, animation = self.full_kernel, self.animation
         for update in self._marked(animation.first_look(kernel), asked):
@@ -195,7 +195,7 @@ class Session:
             yield {"curves": {knob.name: self._curves.along(kernel, self._inside(knob))}}
         yield from self._marked(animation.settling(), asked)
 
-    def _marked(self, updates: Updates, asked: Any) -> Updates:
+    def _marked(self, updates: _Updates, asked: Any) -> _Updates:
         """Updates, each picture with the marks and the request that belong to it."""
         for update in updates:
             if update and "stage" in update:
@@ -206,13 +206,13 @@ class Session:
                 }
             yield update
 
-    def _all_rows(self) -> Updates:
+    def _all_rows(self) -> _Updates:
         """All rows of the present kernel, where only a first look was taken so far."""
         if not self.animation.is_whole:
             updates = self._marked(self.animation.all_rows(self.full_kernel), None)
             yield from (update for update in updates if update is not None)
 
-    def _do_view(self, request: Request) -> Updates:
+    def _do_view(self, request: _Request) -> _Updates:
         animation, view = self.animation, request.get("view")
         if view not in animation.views:
             raise ValueError(f"view must be one of {animation.views}, got {view!r}.")
@@ -226,7 +226,7 @@ class Session:
             yield from self._all_rows()
         yield from self._marked(animation.settling(), request.get("id"))
 
-    def _do_columns(self, request: Request) -> Updates:
+    def _do_columns(self, request: _Request) -> _Updates:
         """Columns over which functions are drawn."""
         columns = [self.data.names.index(str(c)) for c in request.get("columns") or []]
         if not 1 <= len(columns) <= 2:
@@ -237,24 +237,24 @@ class Session:
 
     # --- points -----------------------------------------------------------------------------------
 
-    def _do_select(self, request: Request) -> Updates:
+    def _do_select(self, request: _Request) -> _Updates:
         indices = np.asarray(request.get("indices") or [], dtype=int)
         if len(indices) and not (indices.min() >= 0 and indices.max() < len(self.data)):
             raise ValueError("a selected row is not one of those shown.")
         self.selected = np.unique(indices)
         yield {"selection": about_selection(self.selected, self.data)}
 
-    def _do_export(self, request: Request) -> Updates:
+    def _do_export(self, request: _Request) -> _Updates:
         yield {"csv": as_csv(self.selected, self.data)}
 
-    def _do_tap(self, request: Request) -> Updates:
+    def _do_tap(self, request: _Request) -> _Updates:
         x, y, reach = (float(request.get(key, 0.0)) for key in ("x", "y", "reach"))
         yield from self._pointed((x, y), reach)
 
-    def _do_row(self, request: Request) -> Updates:
+    def _do_row(self, request: _Request) -> _Updates:
         yield from self._pointed(int(request["index"]))
 
-    def _pointed(self, at: int | tuple[float, float], reach: float = 0.0) -> Updates:
+    def _pointed(self, at: int | tuple[float, float], reach: float = 0.0) -> _Updates:
         """Point at something of the present picture, and tell what is known of it."""
         if self.animation.space is None:
             return
@@ -263,13 +263,13 @@ class Session:
         self.pointer.point(at, plane, reach)
         yield self.pointer.about(space, plane)
 
-    def _do_forget(self, request: Request) -> Updates:
+    def _do_forget(self, request: _Request) -> _Updates:
         self.pointer = Pointer(self.data)
         yield {"about_point": None, "marks": self.pointer.marks(None)}
 
     # --- saved views ------------------------------------------------------------------------------
 
-    def _do_keep(self, request: Request) -> Updates:
+    def _do_keep(self, request: _Request) -> _Updates:
         yield from self._all_rows()
         space, plane = self.animation.present
         if len(self.saved_views) >= views.MOST_KEPT:
@@ -280,7 +280,7 @@ class Session:
         self.saved_views.append(views.SavedView(self.name, self.full_kernel, plane, score))
         yield views.shown_views(self.saved_views)
 
-    def _do_drop(self, request: Request) -> Updates:
+    def _do_drop(self, request: _Request) -> _Updates:
         place = int(request["place"])
         if not 0 <= place < len(self.saved_views):
             raise ValueError("this space is not kept any more.")
@@ -291,13 +291,13 @@ class Session:
         """Those kept and the present one, by name."""
         return {view.name: view.kernel for view in self.saved_views} | {self.name: self.full_kernel}
 
-    def _do_compare(self, request: Request) -> Updates:
+    def _do_compare(self, request: _Request) -> _Updates:
         yield {"status": "Comparing …"}
         options: Any = {"max_points": views.COMPARED, "embeddings": []}
         found = views.comparison_of(self.kernels(), self.data, **options)
         yield {"comparison": views.verdict_of(found), "status": ""}
 
-    def _do_save(self, request: Request) -> Updates:
+    def _do_save(self, request: _Request) -> _Updates:
         yield from self._all_rows()
         yield {"status": f"Writing to {self.folder} …"}
         model, report = self.folder / "model.mercer", self.folder / "report.html"

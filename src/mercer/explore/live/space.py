@@ -20,15 +20,15 @@ from ..data import CLASSES, Explored
 # Landmarks of the picture that follows the hand, and of the one that follows it a moment later.
 COARSE, FINE = 100, 500
 # Rows on which a kernel of unknown validity is tested.
-TESTED = 400
+_TESTED = 400
 # Penalties tried around the last one, while a knob moves.
 _NEAR = np.array([0.1, 1.0, 10.0])
 # Residuals below this share of k(x, x) are rounding.
-EXACT = 1e-9
+_EXACT = 1e-9
 
 
 @dataclass(frozen=True)
-class Judged:
+class _Judged:
     """The score, and the prediction of each row by the fit to all others."""
 
     name: str
@@ -52,12 +52,12 @@ class LiveSpace:
     # For the penalty with the smallest leave-one-out error; None without a target, and before
     # `judge` has found it.
     ridge: RidgeSolution | None = None
-    judged: Judged | None = None
+    judged: _Judged | None = None
 
     @cached_property
     def validity(self) -> str:
         """Whether this is a kernel: "by construction", "not refuted" or "refuted"."""
-        tested = self.data.take(np.arange(min(TESTED, len(self.data))))
+        tested = self.data.take(np.arange(min(_TESTED, len(self.data))))
         return validity_of(self.kernel_map.kernel_, tested, self.kernel_map.correction_)
 
     @property
@@ -92,7 +92,7 @@ class LiveSpace:
     @property
     def exact(self) -> bool:
         """Whether the landmarks explain every row."""
-        return bool(self.residuals.max(initial=0.0) < EXACT)
+        return bool(self.residuals.max(initial=0.0) < _EXACT)
 
     def placed(self, scores: np.ndarray) -> np.ndarray:
         """Coordinates in the map of points given by their scores."""
@@ -116,11 +116,11 @@ class LiveSpace:
         if data.task == CLASSES:
             predicted = left_out.argmax(axis=1)
             wrong = predicted != data.codes
-            self.judged = Judged(ACCURACY, float(np.mean(~wrong)), predicted, wrong)
+            self.judged = _Judged(ACCURACY, float(np.mean(~wrong)), predicted, wrong)
             return
         spread = float(np.var(data.targets[:, 0])) or 1.0
         score = 1.0 - float(np.mean(misses[:, 0] ** 2)) / spread
-        self.judged = Judged(R2, score, left_out[:, 0], np.zeros(len(data), dtype=bool))
+        self.judged = _Judged(R2, score, left_out[:, 0], np.zeros(len(data), dtype=bool))
 
 
 def explored_space(kernel: Kernel, data: Explored, landmarks: Any = None) -> LiveSpace:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.preprocessing import StandardScaler
 
 from ... import KernelMap
 from ...engine import Domain, as_numpy
@@ -206,8 +207,7 @@ class FeatureSpaceDisplay(style.Display):
                 raise ValueError(f"images must have shape (n, height, width), got {images.shape}.")
         if len(images) != len(Z):
             raise ValueError(f"images holds {len(images)} entries for {len(Z)} points.")
-        spread = Z.std(axis=0)
-        P = (Z - Z.mean(axis=0)) / np.where(spread > 0, spread, 1)
+        P = StandardScaler().fit_transform(Z)
         chosen, distance = [], np.full(len(P), np.inf)
         for _ in range(min(n_images, len(P))):
             chosen.append(int(distance.argmax()))

@@ -147,6 +147,12 @@ def looks(n_classes: int) -> list[tuple[str, str]]:
     return [(COLOURS[i % n], SHAPES[(i // n) % len(SHAPES)]) for i in range(n_classes)]
 
 
+def as_bytes(values: np.ndarray) -> np.ndarray:
+    """Values on a scale from 0, the smallest, to 255, the largest."""
+    low, spread = values.min(), np.ptp(values) or 1.0
+    return (255 * ((values - low) / spread)).round().astype(np.uint8)
+
+
 def show_plainly(handles: Sequence[Any]) -> None:
     """Points of a legend, all of one size, whatever they are in the picture."""
     for handle in handles:

@@ -20,11 +20,11 @@ def write_difference(result: Any, path: Any, *, names: tuple[str, str] = ("X", "
     """Write one self-contained page about the result of a two-sample test of data frames."""
     require_bokeh()
     points = [result.samples.some_points(which, POINTS) for which in (0, 1)]
-    models = {"space": space_figure(result, points, names)}
-    fields = [WitnessField.of(result, points, pair) for pair in leading_pairs(result, points)]
+    models = {"space": _space_figure(result, points, names)}
+    fields = [_WitnessField.of(result, points, pair) for pair in _leading_pairs(result, points)]
     most = max([float(np.abs(field.values).max()) for field in fields], default=0.0) or 1.0
     for number, field in enumerate(fields):
-        models[f"pair{number}"] = witness_figure(field, points, names, most)
+        models[f"pair{number}"] = _witness_figure(field, points, names, most)
     tables = []
     for rows in result.rows(LISTED):
         few = rows[list(rows.columns[:12])]
@@ -46,14 +46,14 @@ def write_difference(result: Any, path: Any, *, names: tuple[str, str] = ("X", "
     return write_page(html, Path(path))
 
 
-def leading_pairs(result: Any, points: list[np.ndarray]) -> list[tuple]:
+def _leading_pairs(result: Any, points: list[np.ndarray]) -> list[tuple]:
     """Pairs ((name, place), (name, place)) of the leading columns that are one number each."""
     groups = result.samples.column_groups(points[0].shape[1])
     single = [(name, groups[name][0]) for name in result.columns if len(groups[name]) == 1]
     return list(combinations(single[:LEADING], 2))
 
 
-def space_figure(result: Any, points: list[np.ndarray], names: tuple[str, str]) -> Any:
+def _space_figure(result: Any, points: list[np.ndarray], names: tuple[str, str]) -> Any:
     """Both samples in one feature space: its two directions of largest variance."""
     from bokeh.plotting import figure
 
@@ -70,7 +70,7 @@ def space_figure(result: Any, points: list[np.ndarray], names: tuple[str, str]) 
 
 
 @dataclass(frozen=True)
-class WitnessField:
+class _WitnessField:
     """The witness over two columns, all others at their medians."""
 
     names: tuple[str, str]
@@ -80,7 +80,7 @@ class WitnessField:
     values: np.ndarray
 
     @classmethod
-    def of(cls, result: Any, points: list[np.ndarray], pair: tuple) -> "WitnessField":
+    def of(cls, result: Any, points: list[np.ndarray], pair: tuple) -> "_WitnessField":
         (name_a, a), (name_b, b) = pair
         both = np.concatenate(points)
         low, high = np.quantile(both[:, [a, b]], [0.01, 0.99], axis=0)
@@ -93,8 +93,8 @@ class WitnessField:
         return cls((name_a, name_b), (a, b), low, high, values)
 
 
-def witness_figure(
-    field: WitnessField, points: list[np.ndarray], names: tuple[str, str], most: float
+def _witness_figure(
+    field: _WitnessField, points: list[np.ndarray], names: tuple[str, str], most: float
 ) -> Any:
     """One field with both samples; `most` is the largest |value| of all fields, so that a pale one
     says that little of the difference is seen there."""

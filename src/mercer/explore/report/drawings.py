@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import shortest_path
+from sklearn.preprocessing import KernelCenterer
 
 from ... import Kernel
+from ...engine import evenly
 from ...kernels import points as pts
 from ...kernels import read_paths
 from ..plots.style import COLOURS
@@ -88,8 +90,7 @@ def _layout(n, u, v):
     D = shortest_path(arcs.toarray(), directed=False, unweighted=True)
     known = D[np.isfinite(D)]
     D[~np.isfinite(D)] = known.max() + 2
-    J = np.eye(n) - 1 / n
-    values, vectors = np.linalg.eigh(-0.5 * J @ D**2 @ J)
+    values, vectors = np.linalg.eigh(KernelCenterer().fit_transform(-0.5 * D**2))
     Z = np.zeros((n, 2))
     kept = min(n, 2)
     Z[:, :kept] = vectors[:, ::-1][:, :kept] * np.sqrt(np.maximum(values[::-1][:kept], 0))
@@ -113,7 +114,7 @@ def _layout(n, u, v):
 def _paths(kernel, X):
     """One line per channel, each over its own range."""
     for path in read_paths(X):
-        rows = np.unique(np.linspace(0, len(path) - 1, MOST_POINTS).round().astype(int))
+        rows = evenly(len(path), MOST_POINTS)
         shapes = []
         for c, channel in enumerate(path[rows].T if len(path) else ()):
             Z = _fitted(np.column_stack([rows, channel]))
@@ -130,8 +131,7 @@ def _sets(kernel, X):
         Z[:, : min(2, members.shape[1])] = members[:, :2]
         Z = _fitted(Z)
     for a, b in pairwise(starts):
-        few = np.unique(np.linspace(a, b - 1, min(b - a, MOST_MEMBERS)).round().astype(int))
-        dots = "".join(f"M{_xy(z)}h0" for z in Z[few])
+        dots = "".join(f"M{_xy(z)}h0" for z in Z[a + evenly(b - a, MOST_MEMBERS)])
         yield [_stroke(dots, COLOURS[0], 5)] if dots else [], f"{b - a} members"
 
 

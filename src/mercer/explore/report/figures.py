@@ -16,8 +16,9 @@ from bokeh.palettes import Cividis256
 from bokeh.plotting import figure
 
 from ..compare import KernelComparison, KernelSpace
-from ..plots.style import COLOURS, SHAPES, as_text, classes_of, is_numeric_target, looks
+from ..plots.style import COLOURS, SHAPES, as_bytes, as_text, classes_of, is_numeric_target, looks
 from .page import plain_panel
+from .thumbnails import described
 
 # matplotlib's shapes in Bokeh's words.
 _WORDS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "plus", "x", "star")
@@ -41,7 +42,26 @@ AXES = {
 WRONG = "#d00000"
 
 
-def data_source(
+def models_of(comparison: KernelComparison) -> dict[str, Any]:
+    """All pictures of the page, by name."""
+    # Objects are drawn as the best kernel sees them, unless the user gave pictures or texts.
+    kernel = comparison.spaces[0].kernel if comparison.shows_points else None
+    source = _data_source(comparison, *described(comparison.data, kernel))
+    shown = BooleanFilter(name="shown")  # lets all points through until the page gives it a mask
+    longest = max(len(space.spectrum) for space in comparison.spaces)
+    models: dict[str, Any] = {}
+    for number, space in enumerate(comparison.spaces):
+        if space.embeddings:
+            models[f"panel{number}"] = _scatter(number, space, source, shown)
+        models[f"spectrum{number}"] = _spectrum(number, space, longest)
+        if space.curve or space.penalties:
+            models[f"curve{number}"] = _validation_curve(number, space)
+    if comparison.task == "regression" and comparison.spaces[0].predicted is not None:
+        models["residuals"] = _residuals(comparison)
+    return models
+
+
+def _data_source(
     comparison: KernelComparison, images: list[str] | None, texts: list[str]
 ) -> ColumnDataSource:
     """Everything about every point, once: panels that share it share their selection."""
@@ -76,9 +96,7 @@ def point_columns(data: Any, images: list[str] | None, texts: list[str]) -> dict
     n, target = len(data), data.target
     colours, shapes = [COLOURS[0]] * n, ["circle"] * n
     if target is not None and is_numeric_target(target):
-        values = np.asarray(target, dtype=float)
-        place = (values - values.min()) / (np.ptp(values) or 1.0)
-        colours = [Cividis256[i] for i in (255 * place).round().astype(int)]
+        colours = [Cividis256[i] for i in as_bytes(np.asarray(target, dtype=float))]
     elif target is not None:
         labels, codes = classes_of(target)
         styles = looks(len(labels))
@@ -105,7 +123,7 @@ def add_points(panel: Any, source: ColumnDataSource, x: str, y: str, **options: 
     panel.grid.visible = False
 
 
-def scatter(
+def _scatter(
     number: int, space: KernelSpace, source: ColumnDataSource, shown: BooleanFilter
 ) -> figure:
     """The space of one kernel; which embedding its columns hold is switched by the page. One unit
@@ -129,7 +147,7 @@ def scatter(
     return panel
 
 
-def residuals(comparison: KernelComparison) -> figure:
+def _residuals(comparison: KernelComparison) -> figure:
     """Predictions of unseen rows against the truth, for numbers."""
     predicted, truth = comparison.spaces[0].predicted, np.asarray(comparison.target, dtype=float)
     assert predicted is not None
@@ -149,12 +167,9 @@ def residuals(comparison: KernelComparison) -> figure:
 # --- curves ---------------------------------------------------------------------------------------
 
 
-def validation_curve(number: int, space: KernelSpace) -> figure | None:
-    """Leave-one-out error along the width that was tuned, or along the penalty; None without."""
-    points = space.curve or space.penalties
-    if not points:
-        return None
-    x, y = np.array(points).T
+def _validation_curve(number: int, space: KernelSpace) -> figure:
+    """Leave-one-out error along the width that was tuned, or along the penalty."""
+    x, y = np.array(space.curve or space.penalties).T
     panel = _curve(f"curve {number}", x, y, COLOURS[1], "@x{0.0000}: @y{0.0000}")
     panel.scatter(x, y, color=COLOURS[1], size=5)
     best = [int(np.argmin(y))]
@@ -163,7 +178,7 @@ def validation_curve(number: int, space: KernelSpace) -> figure | None:
     return panel
 
 
-def spectrum_figure(number: int, space: KernelSpace, longest: int) -> figure:
+def _spectrum(number: int, space: KernelSpace, longest: int) -> figure:
     """Running sum of the variance over components, on axes common to all kernels."""
     total = 100 * np.cumsum(space.spectrum) / max(space.spectrum.sum(), np.finfo(float).tiny)
     component = np.arange(1.0, len(total) + 1)

@@ -13,7 +13,7 @@ from sklearn.metrics import confusion_matrix
 from ...export import write_output
 from ...kernels import points as pts
 from ..plots import style
-from .thumbnails import described, values_of
+from .thumbnails import values_of
 
 if TYPE_CHECKING:
     from ..compare import KernelComparison
@@ -33,74 +33,55 @@ def write_report(
         with pts.naming("path"):
             path = Path(os.fspath(path))
     require_bokeh()
-    from bokeh.models import BooleanFilter
-
     from . import figures
 
-    # Objects are drawn as the best kernel sees them, unless the user gave pictures or texts.
-    kernel = comparison.spaces[0].kernel if comparison.shows_points else None
-    source = figures.data_source(comparison, *described(comparison.data, kernel))
-    shown = BooleanFilter(name="shown")  # lets all points through until the page gives it a mask
-    longest = max(len(space.spectrum) for space in comparison.spaces)
-    models: dict[str, Any] = {}
-    for number, space in enumerate(comparison.spaces):
-        if space.embeddings:
-            models[f"panel{number}"] = figures.scatter(number, space, source, shown)
-        models[f"spectrum{number}"] = figures.spectrum_figure(number, space, longest)
-        curve = figures.validation_curve(number, space)
-        if curve is not None:
-            models[f"curve{number}"] = curve
-    if comparison.task == "regression" and comparison.spaces[0].predicted is not None:
-        models["residuals"] = figures.residuals(comparison)
-    scale = legend = None  # the ends of the colours of a numeric target, or all classes
     target = comparison.target
-    if target is not None and style.is_numeric_target(target):
-        scale = [f"{v:.4g}" for v in (target.min(), target.max())]
-    elif target is not None:
-        classes, codes = style.classes_of(target)
-        shown_classes = zip(classes, style.looks(len(classes)), np.bincount(codes).tolist())
-        legend = [
-            {"label": style.as_text(name), "colour": colour, "size": size}
-            for name, (colour, _), size in shown_classes
-        ][: style.MOST_IN_LEGEND]
+    numeric = target is not None and style.is_numeric_target(target)
     settings = {  # for the page's own script
         "axes": figures.AXES,
         "n_panels": len(comparison.spaces) if comparison.spaces[0].embeddings else 0,
         "new": comparison.held_out.tolist() if comparison.held_out.any() else None,
         "classes": comparison.task == "classification",
-        "scale": scale is not None,
+        "scale": numeric,
         "target": comparison.target_name,
         "table": values_of(comparison.data),
     }
-    confusion, best = None, comparison.spaces[0]  # (classes, counts of true by predicted)
-    if comparison.task == "classification" and best.predicted is not None:
-        labels = np.arange(len(comparison.classes))
-        if len(labels) <= _MOST_IN_CONFUSION:
-            predicted = best.predicted.astype(int)
-            counts = confusion_matrix(comparison.codes, predicted, labels=labels)
-            confusion = comparison.classes, counts.tolist()
     html = rendered(
         "page.html",
-        models,
+        figures.models_of(comparison),
         title=title,
         comparison=comparison,
         records=list(zip(comparison.spaces, comparison.records())),
-        baselines=comparison.baselines,
-        interval=comparison.contest.interval,
         others=list(comparison.spaces[0].scores)[1:],
-        confusion=confusion,
+        confusion=_confusion(comparison),
         n_wrong=int(figures.wrong_rows(comparison).sum()),
-        n_classes=len(comparison.classes),
-        code=comparison.code() if comparison.task else None,
         version=version("mercer"),
-        legend=legend,
-        scale=scale,
+        legend=None if target is None or numeric else _legend(target),
+        scale=[f"{v:.4g}" for v in (target.min(), target.max())] if numeric else None,
         mean=lambda folds: float(np.mean(folds)),
         # JSON that cannot end the script element it stands in.
         settings=json.dumps(settings).replace("<", "\\u003c").replace("&", "\\u0026"),
         javascript=(_HERE / "page.js").read_text(encoding="utf-8"),
     )
     return html if path is None else write_page(html, path)
+
+
+def _legend(target):
+    """All classes with their colours, up to as many as a legend holds."""
+    classes, codes = style.classes_of(target)
+    shown = zip(classes, style.looks(len(classes)), np.bincount(codes).tolist())
+    return [
+        {"label": style.as_text(name), "colour": colour, "size": size}
+        for name, (colour, _), size in shown
+    ][: style.MOST_IN_LEGEND]
+
+
+def _confusion(comparison):
+    """(classes, counts of true by predicted) for the best kernel; None for numbers."""
+    predicted, classes = comparison.spaces[0].predicted, comparison.classes
+    if predicted is None or not 0 < len(classes) <= _MOST_IN_CONFUSION:
+        return None
+    return classes, confusion_matrix(comparison.codes, predicted.astype(int)).tolist()
 
 
 # --- any page: pictures of Bokeh's in a template, nothing fetched from outside --------------------

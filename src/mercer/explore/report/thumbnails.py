@@ -9,11 +9,12 @@ import scipy.sparse
 
 from ... import Kernel
 from ...kernels import points as pts
-from ..plots.style import as_text, shortened
+from ..data import dense
+from ..plots.style import as_bytes, as_text, shortened
 from . import drawings
 
 # Longest side of a thumbnail in pixels; the page enlarges it.
-LARGEST = 48
+_LARGEST = 48
 MOST_VALUES, LONGEST_TEXT = 8, 240
 # Columns of the table of selected rows.
 _MOST_COLUMNS = 40
@@ -32,9 +33,7 @@ def described(data: Any, kernel: Kernel | None = None) -> tuple[list[str] | None
         several = pts.is_frame(shown) and shown.shape[1] > 1
         return images, _values(*columns) if several and columns is not None else texts
     if data.image_shape is not None:
-        pixels = shown.to_numpy() if pts.is_frame(shown) else shown
-        pixels = pixels.toarray() if scipy.sparse.issparse(pixels) else np.asarray(pixels)
-        return thumbnails(pixels.reshape(n, *data.image_shape)), [""] * n
+        return thumbnails(np.reshape(dense(shown), (n, *data.image_shape))), [""] * n
     if columns is not None:
         return None, _values(*columns)
     if scipy.sparse.issparse(shown):
@@ -82,12 +81,10 @@ def thumbnails(images: Any) -> list[str]:
     from PIL import Image
 
     images = np.nan_to_num(np.asarray(images, dtype=float))
-    low, high = images.min(), images.max()
-    scaled = np.zeros_like(images) if high == low else (images - low) / (high - low)
     uris = []
-    for grey in (255 * (1 - scaled)).round().astype(np.uint8):
+    for grey in 255 - as_bytes(images):
         image, file = Image.fromarray(grey), io.BytesIO()
-        image.thumbnail((LARGEST, LARGEST))
+        image.thumbnail((_LARGEST, _LARGEST))
         image.save(file, format="PNG", optimize=True)
         uris.append("data:image/png;base64," + base64.b64encode(file.getvalue()).decode())
     return uris

@@ -8,13 +8,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ... import KernelDiscriminant, Kernelized, RKHSFunction
+from ...engine import Domain
 from .graph import IR_VERSION, OPSET, Graph, Tensor, onnx_package
 from .models import outputs
 
 if TYPE_CHECKING:
     from onnx import ModelProto
-
-_DTYPES = ("float64", "float32")
 
 
 def to_onnx(
@@ -59,8 +58,7 @@ RKHSFunction, or a Pipeline with these
     array([1.])
     """
     onnx = onnx_package()
-    if str(dtype) not in _DTYPES:
-        raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, got {dtype!r}.")
+    Domain.one_of("float64", "float32")("dtype", str(dtype))
     if isinstance(model, RKHSFunction):
         width = model.points.shape[1] if model.points.ndim == 2 else None
     elif not isinstance(model, BaseEstimator) or isinstance(model, type):

@@ -80,7 +80,7 @@ class Tensor:
         self.of_product, self.factor = False, None
 
     def __array_namespace__(self, api_version=None):
-        return FUNCTIONS
+        return ARRAY_FUNCTIONS
 
     @property
     def shape(self):
@@ -178,7 +178,7 @@ class Tensor:
         row = Tensor(inner, f"{inner.prefix}x", self.width)
         # S belongs to the graph around the loop, whose constants the loop can see.
         fixed = Tensor(inner, self.graph.constant(S).name, self.width)
-        total = FUNCTIONS.sum(term(row, fixed), axis=1)
+        total = ARRAY_FUNCTIONS.sum(term(row, fixed), axis=1)
         body = helper.make_graph(
             inner.nodes,
             inner.prefix + "body",
@@ -229,7 +229,7 @@ def _broadcast(*values):
     return None if None in widths else max(widths)
 
 
-class Functions:
+class _Functions:
     """The functions of the array API that formulas of kernels use."""
 
     __name__ = "onnx"
@@ -274,4 +274,4 @@ class Functions:
         return x.graph.op("Reshape", x, np.array([-1, *shape[1:]]), width=shape[-1])
 
 
-FUNCTIONS = Functions()
+ARRAY_FUNCTIONS = _Functions()

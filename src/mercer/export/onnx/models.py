@@ -33,7 +33,7 @@ from ...feature_map import LinearOnMap
 from ...kernels import GramColumns
 from ...space import Corrected, Fourier, Landmarks, OwnFeatures
 from ...tables import Numbers
-from .graph import FUNCTIONS, Tensor
+from .graph import ARRAY_FUNCTIONS, Tensor
 
 
 @singledispatch
@@ -56,16 +56,15 @@ def _(model: KernelMap, X):
 
 
 def _map_coordinates(feature_map, X):
-    """The tensor of a FeatureMap's coordinates."""
     Phi = raw = _in_space(feature_map.space, X)
     if feature_map.rotation is not None:
         Phi = Phi @ _as_double(feature_map.rotation)
     if feature_map.mean is not None:
         Phi = Phi - _as_double(feature_map.mean)
     if feature_map.append_residual:
-        seen = FUNCTIONS.sum(raw * raw, axis=1, keepdims=True)
+        seen = ARRAY_FUNCTIONS.sum(raw * raw, axis=1, keepdims=True)
         rho2 = _diagonal_tensor(feature_map.kernel, X) - seen
-        Phi = Phi.concat(FUNCTIONS.sqrt(rho2.maximum(0.0)))
+        Phi = Phi.concat(ARRAY_FUNCTIONS.sqrt(rho2.maximum(0.0)))
     return Phi
 
 
@@ -193,7 +192,7 @@ def _sum_of_leaves(trees, X):
         children = (graph.op("Gather", child, node) for child in (left, right))
         node = graph.op("Where", below, *children)
     leaves = graph.op("Gather", values, node, axis=0)
-    found = FUNCTIONS.sum(leaves, axis=1).of_width(trees.values.shape[1])
+    found = ARRAY_FUNCTIONS.sum(leaves, axis=1).of_width(trees.values.shape[1])
     return found + trees.b[None, :]
 
 
