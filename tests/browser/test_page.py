@@ -157,9 +157,10 @@ def test_switching_the_embedding_moves_the_points(report, page):
     for number, space in enumerate(comparison.spaces):
         drawn = page.evaluate(f"Array.from({SOURCE}.data.x{number})")
         np.testing.assert_allclose(drawn, space.embeddings["discriminant"][:, 0], rtol=1e-6)
-        panel = f"Bokeh.documents[0].get_model_by_name('panel {number}')"
-        start, end = page.evaluate(f"[{panel}.x_range.start, {panel}.x_range.end]")
-        assert start < min(drawn) < max(drawn) < end
+        # Bokeh computes a range when it next paints.
+        shown = f"Bokeh.documents[0].get_model_by_name('panel {number}').x_range"
+        low, high = min(drawn), max(drawn)
+        page.wait_for_function(f"{shown}.start < {low} && {high} < {shown}.end")
     pressed = page.locator("#embeddings button[aria-pressed=true]").all_inner_texts()
     assert pressed == ["discriminant"]
 
