@@ -31,7 +31,7 @@ def test_all_penalties_at_once_are_refits(rng, weighted, alpha):
 def test_many_targets_are_taken_in_parts(rng, monkeypatch):
     F, T, alphas = rng.normal(size=(25, 6)), rng.normal(size=(25, 5)), np.array([0.1, 1.0])
     expected = RidgePath.of_coordinates(F.copy(), T).errors(alphas)
-    monkeypatch.setattr("mercer.solve.ridge_path.HELD_VALUES", 120)
+    monkeypatch.setattr("mercer.solve.ridge_path._HELD_VALUES", 120)
     assert_allclose(RidgePath.of_coordinates(F.copy(), T).errors(alphas), expected, rtol=1e-12)
 
 
@@ -124,7 +124,7 @@ def test_diagonal_of_an_inverse_from_its_factor(share, in_place, rng):
 
 @pytest.mark.parametrize("first", [0, 5, 850])
 def test_the_diagonal_of_an_inverse_takes_no_copy_of_a_large_factor(first, rng, monkeypatch):
-    monkeypatch.setattr("mercer.solve.regularized.HELD_VALUES", 1 << 14)
+    monkeypatch.setattr("mercer.solve.regularized._HELD_VALUES", 1 << 14)
     n, shift = 900, 1e-2
     A = rng.normal(size=(n, n))
     A = A @ A.T

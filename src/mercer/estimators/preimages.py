@@ -227,7 +227,7 @@ def on_scores(kernel: Kernel):
     return kernel if general and not weights_per_column else RBF("scale")
 
 
-def steepness(kernel: Kernel, S: np.ndarray):
+def _steepness(kernel: Kernel, S: np.ndarray):
     """-dk/d(d^2), up to a factor, of any rows against S; refused where a kernel has none."""
     found = kernel.slope_against(S)
     if found is not None:
@@ -248,7 +248,7 @@ def _fixed_point(kernel, S, weights, max_iter, tol):
     """
     if scipy.sparse.issparse(S):
         S = S.toarray()
-    xp, steepest = namespace(weights), steepness(kernel, S)
+    xp, steepest = namespace(weights), _steepness(kernel, S)
     near = kernel.against(S)
     S = on_device_of(S, weights)
     start = xp.argmax(weights @ near(S).T, axis=1)

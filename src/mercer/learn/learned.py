@@ -14,7 +14,7 @@ from .families import FAMILIES, same_family
 # Columns named in the text form.
 NAMED = 10
 # Directions of a diagonal metric, which are columns: all of a wide table would be a square matrix.
-MOST_DIRECTIONS = 20
+_MOST_DIRECTIONS = 20
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class LearnedKernel(TravelsAsNumPy):
         if B.ndim == 2:
             U, lengths, _ = np.linalg.svd(B, full_matrices=False)
         else:
-            order = np.argsort(-np.abs(B), kind="stable")[:MOST_DIRECTIONS]
+            order = np.argsort(-np.abs(B), kind="stable")[:_MOST_DIRECTIONS]
             lengths = np.abs(B)[order]
             U = np.zeros((len(B), len(order)))
             U[order, np.arange(len(order))] = 1.0

@@ -15,9 +15,9 @@ from .room import stage_landmarks
 # Rows of the regression, and landmarks among them.
 ROWS, LANDMARKS = 4000, 300
 # Lengths to choose from, in units of the median distance.
-LENGTHS = (1.0, 2.0, 4.0)
+_LENGTHS = (1.0, 2.0, 4.0)
 # Penalties, relative to k(x, x): a column that hardly varies within groups explains nothing there.
-ALPHAS = 10.0 ** np.arange(-4, 3)
+_ALPHAS = 10.0 ** np.arange(-4, 3)
 
 
 def unexplained_within(X: np.ndarray, T: np.ndarray, group: np.ndarray, seed: int) -> np.ndarray:
@@ -31,12 +31,12 @@ def unexplained_within(X: np.ndarray, T: np.ndarray, group: np.ndarray, seed: in
     S = X[some[: stage_landmarks(len(some), LANDMARKS)]]
     own = np.unique(group[some], return_inverse=True)[1]
     best = None
-    for length in LENGTHS:
+    for length in _LENGTHS:
         kernel = Matern(2.5, length)
         C = jittered_factor(tiles.evaluate(kernel, S))
         F = solve_triangular(C, tiles.evaluate(kernel, X[some], S).T).T
         inner = (_centred(F, own), _centred(T[some], own))
-        problem = RidgeProblem.on_coordinates(*inner, LeaveOneOut(ALPHAS))
+        problem = RidgeProblem.on_coordinates(*inner, LeaveOneOut(_ALPHAS))
         ridge = solve_ridge(problem, "primal")
         error = ridge.choice.errors.min()
         if best is None or error < best[0]:

@@ -98,15 +98,15 @@ class DualSolver(Solver):
         T: Array,
         alphas: np.ndarray,
         equations: Callable[[Any, np.ndarray], tuple[Any, Any, Any]],
-    ) -> "Dual":
+    ) -> "_Dual":
         try:
-            return with_intercept(T, alphas, problem.intercept, equations)
+            return _with_intercept(T, alphas, problem.intercept, equations)
         except MemoryLimitError as error:
             raise (CannotSolve(str(error)) if self.quick else error) from None
 
 
 @dataclass(frozen=True)
-class Dual:
+class _Dual:
     """Coefficients of the rows and an intercept, bounds of their errors, and u with A u = 1."""
 
     W: Any
@@ -140,12 +140,12 @@ class Dual:
         )
 
 
-def with_intercept(
+def _with_intercept(
     T: Any,
     alphas: np.ndarray,
     intercept: bool,
     equations: Callable[[Any, np.ndarray], tuple[Any, Any, Any]],
-) -> Dual:
+) -> _Dual:
     """Ridge with an intercept, where there is one, from ridge without.
 
     equations : from targets and penalties to (v, bounds of |f - f*|, |f|), for A v = t
@@ -157,7 +157,7 @@ def with_intercept(
     xp, t = namespace(T), T.shape[1]
     if not intercept:
         W, errors, _ = equations(T, alphas)
-        return Dual(W, namespace(W).zeros_like(W[0, :]), on_device_of(errors, W))
+        return _Dual(W, namespace(W).zeros_like(W[0, :]), on_device_of(errors, W))
     penalties, which = np.unique(alphas, return_inverse=True)
     B = xp.concat([T, *[xp.ones_like(T[:, :1])] * len(penalties)], axis=1)
     both, errors, lengths = equations(B, np.concatenate([alphas, penalties]))
@@ -172,7 +172,7 @@ def with_intercept(
         of_b = of_v / least
         of_f = of_v + of_b * (lengths[t:][which] + e_u)
     of_f, of_b = (on_device_of(np.where(np.isnan(e), np.inf, e), v) for e in (of_f, of_b))
-    return Dual(v - pts.take(u.T, which).T * b[None, :], b, of_f, of_b, u)
+    return _Dual(v - pts.take(u.T, which).T * b[None, :], b, of_f, of_b, u)
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,7 +328,7 @@ class Direct(DualSolver):
             counts["operations"] += 8 * min(n, ROWS_FOR_SEARCH) ** 3 / 3
         return Cost.of(matrix_bytes(n, copies), **counts)
 
-    def solve(self, problem: RidgeProblem) -> "DirectSolution":
+    def solve(self, problem: RidgeProblem) -> "_DirectSolution":
         rows, kernel = problem.with_weight, problem.kernel
         is_gram = not kernel.layout.on_data
         choice = path = None
@@ -349,13 +349,13 @@ class Direct(DualSolver):
             if rows.intercept and not is_gram:  # where leave-one-out errors and variances are known
                 C = factor_shifted(K, alphas[0], None if w is None else 1 / w)
                 ones = None if C is None else solve_factored(C, namespace(K).ones_like(K[:, :1]))
-            solved = Dual(W, b, ones=ones)
+            solved = _Dual(W, b, ones=ones)
         S = kernel.landmarks(problem.training.points, problem.kept)
         known = None
         if is_gram and factors:  # the matrix cannot be made again
             known = {alpha: Landmarks(kernel, S, C, problem.kept) for alpha, C in factors.items()}
         solution = solved.solution(
-            DirectSolution, problem, S, alphas, self.name, choice=choice, factors=known
+            _DirectSolution, problem, S, alphas, self.name, choice=choice, factors=known
         )
         if path is not None:
             solution.cached("misses", lambda: path.misses(alphas[0]))
@@ -366,7 +366,7 @@ class Direct(DualSolver):
 
 def _solved(
     problem: RidgeProblem, K: Array, T: Array, w: Array | None, alphas: np.ndarray
-) -> tuple[Dual, np.ndarray, dict[float, Any]]:
+) -> tuple[_Dual, np.ndarray, dict[float, Any]]:
     """(coefficients with their certified errors, the penalties that were used, factors)."""
     one, noise = len(np.unique(alphas)) == 1, None if w is None else 1 / w
     in_place = is_numpy(K) and one and matrix_bytes(K.shape[0], 2) > problem.limit
@@ -379,18 +379,18 @@ def _solved(
         if in_place:  # the factor stands where K was
             shift = on_device_of(penalties, X)[None, :] * (X if w is None else X / w[:, None])
             left = B - MatrixProduct.of(problem.kernel, rows)(X) - shift
-        return X, *certified(problem.kernel, rows, X, left, B, penalties, w)
+        return X, *_certified(problem.kernel, rows, X, left, B, penalties, w)
 
     while True:
         try:
-            return with_intercept(T, alphas, problem.intercept, equations), alphas, factors
+            return _with_intercept(T, alphas, problem.intercept, equations), alphas, factors
         except CannotSolve:
             if isinstance(problem.alpha, Given) or in_place:
                 raise
             alphas = STEP * alphas  # the next penalty that is not singular to rounding
 
 
-def certified(
+def _certified(
     kernel: Kernel, rows: Any, X: Any, residuals: Any, T: Any, alphas: np.ndarray, weights: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """(bounds of |f - f*|, |f|) for coefficients X with these residuals.
@@ -410,7 +410,7 @@ def certified(
 
 
 @dataclass(frozen=True, eq=False)
-class DirectSolution(DualSolution):
+class _DirectSolution(DualSolution):
     """Factors are made again when they are asked for."""
 
     factors: dict[float, Landmarks] | None = None  # of a Gram matrix, which cannot be made again

@@ -95,7 +95,7 @@ class FourierSolver(DualSolver):
                 return replace(plan, aim=aim)
         return None
 
-    def solve(self, problem: RidgeProblem) -> "FourierSolution":
+    def solve(self, problem: RidgeProblem) -> "_FourierSolution":
         rows, kernel, plan = problem.with_weight, problem.kernel, self._plan(problem)
         choice = None if isinstance(problem.alpha, Given) else choose_on_rows(problem)
         alphas, points = problem.alphas(choice), kernel.layout.in_double(rows.training.points)
@@ -119,7 +119,7 @@ class FourierSolver(DualSolver):
             warnings.warn(reason, ConvergenceWarning, stacklevel=5)
         S, W = kernel.landmarks(points), solved.W
         images = on_device_of(found.images(as_numpy(W)), W)
-        prediction = FourierExpansion(kernel, S, W, solved.b, found.space, images)
+        prediction = _FourierExpansion(kernel, S, W, solved.b, found.space, images)
         known = {
             "prediction": prediction,
             "steps": Steps(found.n_iter, converged),
@@ -128,7 +128,7 @@ class FourierSolver(DualSolver):
             "transforms": prediction.difference(),  # what they add, where they are used
         }
         how = {"max_iter": problem.max_iter, "tol": problem.tol}
-        return solved.solution(FourierSolution, problem, S, alphas, self.name, **known, **how)
+        return solved.solution(_FourierSolution, problem, S, alphas, self.name, **known, **how)
 
     def _found(
         self,
@@ -228,7 +228,7 @@ class _DualSystem:
 
 
 @dataclass(frozen=True, eq=False)
-class FourierExpansion(Expansion):
+class _FourierExpansion(Expansion):
     """The functions z -> k(z, S) W + b; inside a box as phi(z) . (Phi'W) + b, which is faster.
 
     phi are the Fourier coordinates of the kernel, and the two ways differ by at most
@@ -265,7 +265,7 @@ class FourierExpansion(Expansion):
 
 
 @dataclass(frozen=True, eq=False)
-class FourierSolution(DualSolution):
+class _FourierSolution(DualSolution):
     """The dual coefficients, with their function in Fourier coordinates."""
 
     # the largest at some of the rows, computed with the kernel itself, relative to t

@@ -48,7 +48,7 @@ PANEL_VALUES = 1 << 23
 # singular to rounding, and far below any penalty that leave-one-out can tell from zero.
 _FIRST_JITTER = 1e-12
 
-_PrimalKind = TypeVar("_PrimalKind", bound="PrimalSolution")
+_PrimalKind = TypeVar("_PrimalKind", bound="_PrimalSolution")
 
 
 class Primal(Solver):
@@ -108,7 +108,7 @@ class Primal(Solver):
         if problem.labels:  # classes are known after the pass that adds up their coordinates
             statistic = Statistic(ByClass.of, problem.columns[:1], movable=True)
         fit = fit_map(problem.training, options, statistic)
-        return _solve_on_map(problem, fit, self.name, PrimalSolution)
+        return _solve_on_map(problem, fit, self.name, _PrimalSolution)
 
 
 def chooses_by_all_errors(problem: RidgeProblem) -> bool:
@@ -291,7 +291,7 @@ def _error_norms(
 
 
 @dataclass(frozen=True, eq=False)
-class PrimalSolution(RidgeSolution):
+class _PrimalSolution(RidgeSolution):
     """Coefficients on coordinates."""
 
     coef: Any = None  # w, one row per coordinate
@@ -385,7 +385,7 @@ class LandmarkSolver(Solver):
         n, m = problem.n, landmarks_within(problem.n, problem.limit)
         return Cost.of(_bytes(n, m), values=n * m, operations=2 * n * m**2 + m**3)
 
-    def solve(self, problem: RidgeProblem) -> "LandmarkSolution":
+    def solve(self, problem: RidgeProblem) -> "_LandmarkSolution":
         training, rule, indices = problem.training, problem.alpha, self.indices
         if isinstance(rule, LeaveOneOut):  # landmarks have chosen it before
             near = rule.near if rule.near is not None else choose_on_rows(problem).alpha
@@ -399,7 +399,7 @@ class LandmarkSolver(Solver):
         statistic = Statistic(Spread.of, problem.columns)
         sums = fold(training.rows, feature_map, statistic)
         fit = MapFit(feature_map, problem.n, 0.0, sums=sums)
-        found = _solve_on_map(problem, fit, self.name, LandmarkSolution)
+        found = _solve_on_map(problem, fit, self.name, _LandmarkSolution)
         solution = replace(found, error_norms=None)
         solution.cached("problem", lambda: problem)
         return solution
@@ -428,7 +428,7 @@ def jittered_factor(K: Any, shift: float = 0.0) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class LandmarkSolution(PrimalSolution):
+class _LandmarkSolution(_PrimalSolution):
     """Ridge on coordinates phi(z) = C^-1 k(S, z)."""
 
     @property
@@ -436,7 +436,7 @@ class LandmarkSolution(PrimalSolution):
         space: Landmarks = self.prediction.map.space
         return space
 
-    def first(self, n_landmarks: int) -> "LandmarkSolution":
+    def first(self, n_landmarks: int) -> "_LandmarkSolution":
         """The same ridge on the first landmarks only: leading blocks of both factors."""
         m, space, alpha = n_landmarks, self.space, float(self.alphas[0])
         if m >= space.rank:

@@ -25,7 +25,7 @@ from .solver import CannotSolve
 # Ten times the smallest alpha that works is tried next.
 STEP = 10.0
 # Values of an inverse held at once.
-HELD_VALUES = 1 << 23
+_HELD_VALUES = 1 << 23
 
 
 def by_penalty(
@@ -97,11 +97,11 @@ def inverse_diagonal(C: Any, rows: np.ndarray) -> np.ndarray:
     """
     xp, n = namespace(C), C.shape[0]
     first = int(rows.min()) if len(rows) else 0
-    if (n - first) ** 2 <= 2 * HELD_VALUES:
+    if (n - first) ** 2 <= 2 * _HELD_VALUES:
         C, rows, n = C[first:, first:], rows - first, n - first
-    if 3 * len(rows) >= n and n * n <= 2 * HELD_VALUES:
+    if 3 * len(rows) >= n and n * n <= 2 * _HELD_VALUES:
         return as_numpy(row_norms(_inverse_of_triangle(C).T, xp)).take(rows)
-    found, block = np.empty(len(rows)), max(64, HELD_VALUES // n)
+    found, block = np.empty(len(rows)), max(64, _HELD_VALUES // n)
     for a in range(0, len(rows), block):
         some = rows[a : a + block]
         E = xp.zeros((len(some), n), dtype=C.dtype, device=device(C))

@@ -33,7 +33,7 @@ from .regularized import STEP, factor_shifted, inverse_diagonal, solve_factored,
 from .solver import LeftOut
 
 # Values of errors held at once, for one penalty and one target each.
-HELD_VALUES = 1 << 24
+_HELD_VALUES = 1 << 24
 # The search for alpha begins at these decades, relative to the mean of k(x, x).
 _DECADES = np.arange(-6.0, 2.0)
 # The largest penalty wins among those whose errors differ by less than this factor: rounding must
@@ -149,7 +149,7 @@ class RidgePath:
         alphas = on_device_of(np.asarray(alphas, dtype=float), self.Q)
         xp, t, left = namespace(self.Q), self.T.shape[1], self._left(alphas)
         losses = xp.zeros_like(left) if self.spread is None else self.spread / (left * left)
-        together = max(1, HELD_VALUES // (self.n * alphas.shape[0]))
+        together = max(1, _HELD_VALUES // (self.n * alphas.shape[0]))
         for a in range(0, t, together):
             errors = self._errors(alphas, left, a, min(a + together, t))
             losses = losses + xp.sum(errors * errors, axis=1)
