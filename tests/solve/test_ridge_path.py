@@ -10,7 +10,7 @@ from mercer import RBF, Laplacian
 from mercer.engine import evenly
 from mercer.solve import LeaveOneOut
 from mercer.solve.regularized import factor_shifted, inverse_diagonal
-from mercer.solve.ridge_path import RidgePath, best_alpha, search
+from mercer.solve.ridge_path import RidgePath, _search, best_alpha
 from oracles import ridge_without_each_row
 
 
@@ -144,7 +144,7 @@ def test_a_search_judged_by_some_rows_has_the_errors_of_refits(rng, weighted, mo
     F, T = rng.normal(size=(50, 4)), rng.normal(size=(50, 2)) + 3
     weights = rng.uniform(0.2, 3.0, size=50) if weighted else None
     weights = weights / weights.mean() if weighted else None
-    choice = search(F @ F.T, T, weights, LeaveOneOut(near=0.3), True)
+    choice = _search(F @ F.T, T, weights, LeaveOneOut(near=0.3), True)
     judged = evenly(50, 15)
     for alpha, error in zip(choice.alphas, choice.errors):
         squares = (ridge_without_each_row(F, T, alpha, weights)[judged] ** 2).sum(axis=1)

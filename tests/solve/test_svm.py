@@ -13,7 +13,7 @@ from mercer import RBF, Laplacian, Linear, Polynomial, Precomputed
 from mercer.engine.memory import MemoryLimitError
 from mercer.engine.sklearn_compat import libsvm
 from mercer.solve import box_dual, svm
-from mercer.solve.box_dual import BoxDual, _Free, balanced
+from mercer.solve.box_dual import BoxDual, _balanced, _Free
 from mercer.solve.duality import (
     Rounding,
     _hinge_range,
@@ -99,7 +99,7 @@ def test_the_bound_holds_for_machines_that_are_not_solved(rng, stop):
     K = kernel(X)
     exact = slow_machine(K, y, C)[0].astype(float)
     low, high = np.minimum(0, y * C), np.maximum(0, y * C)
-    c = balanced(np.clip(exact + stop * rng.normal(size=40), low, high), low, high)
+    c = _balanced(np.clip(exact + stop * rng.normal(size=40), low, high), low, high)
     values = K @ c
     b = best_hinge_intercept(y, C, values)
     got = hinge_certificate(y, C, c, b, values, Rounding.of(kernel, X), 1.0)
@@ -113,7 +113,7 @@ def test_the_gap_is_primal_minus_dual(rng):
     X, y = two_classes(rng, 40)
     C, K = rng.uniform(0.5, 2, size=40), RBF(1.0)(X)
     low, high = np.minimum(0, y * C), np.maximum(0, y * C)
-    c = balanced(np.clip(rng.normal(size=40), low, high), low, high)
+    c = _balanced(np.clip(rng.normal(size=40), low, high), low, high)
     b = 0.3
     primal = c @ K @ c / 2 + np.sum(C * np.maximum(0, 1 - y * (K @ c + b)))
     dual = y @ c - c @ K @ c / 2
@@ -350,7 +350,7 @@ def test_balanced_coefficients_stay_in_their_box(rng, total):
     low, high = np.minimum(0, y * 2), np.maximum(0, y * 2)
     c = rng.uniform(low, high)
     c[0] += total
-    got = balanced(np.clip(c, low, high), low, high)
+    got = _balanced(np.clip(c, low, high), low, high)
     assert abs(got.sum()) < 1e-12
     assert np.all((got >= low) & (got <= high))
 

@@ -45,7 +45,7 @@ from .targets import Targets, as_generator, host, in_few_columns
 # more landmarks only where those of the last one missed too much, and after the second only with
 # more rows: on the same rows they take a fifth of the time and change errors by one percent.
 _STAGES = ((2000, 250), (2000, 500), (5000, 1000), (12000, 1500))
-# Where the lengths of the plain kernel are tuned.
+# Rows and landmarks with which the lengths of the plain kernel are tuned.
 _FIRST_STAGE = (1000, 125)
 # Steps of the logarithms of lengths, where they are near those that are sought.
 _NEAR = math.log(1.5)
@@ -72,8 +72,8 @@ _GRADIENT_ROWS = 4000
 # The first lengths of evidence are sqrt(d) for scaled columns: the median distance over this.
 _PLAIN = 2**0.5
 _ROWS_PER_NUMBER = 10
-# Where there are more columns than rows, evidence weighs so many of them: those that, or whose
-# squares, correlate most with the targets. The plain kernel and linear models know all columns.
+# With more columns than rows, evidence weighs so many of them: those that, or whose squares,
+# correlate most with the targets. The plain kernel and linear models know all columns.
 _MOST_EVIDENT = 1000
 # Columns up to which a diagonal metric is written as a matrix.
 _MOST_SQUARE = 100
@@ -364,7 +364,7 @@ class _Stage:
             if trial.linear:
                 X = pts.take(self.X, some)
                 K = K + trial.linear * (X @ X.T)
-            # What landmarks miss is noise to them.
+            # To the landmarks, the part that they miss is noise.
             near = trial.alpha / (1 + trial.missed) ** 3
             problem = self.rows.some(some).problem(Precomputed(), near, points=K)
             with _blas_threads(len(some)):
@@ -493,7 +493,7 @@ class _Search:
     ) -> tuple[_Trial, list[_Trial], _Trial | None]:
         """(the best metric, simpler kernels of a quick search, where evidence began the best)."""
         learns, evident = self._learns(trial.kernel), None
-        # Where rounds follow that tune the lengths of the plain kernel again, few rows will do.
+        # If rounds follow that tune the lengths of the plain kernel again, few rows will do.
         best = self._tuned(stage, trial, math.log(2), stage.smaller() if learns else stage)
         self._record(best, stage.size)
         starts = self._evident(stage, trial.kernel, chosen) if learns else []

@@ -16,7 +16,7 @@ _FEW_ROWS = 20
 # Predictions reach beyond the targets by at most this share of their range.
 _BEYOND = 0.5
 # Columns of the search: more targets than that are combined into so many.
-MOST_COLUMNS = 50
+_MOST_COLUMNS = 50
 
 
 @dataclass(frozen=True)
@@ -136,9 +136,9 @@ def in_few_columns(rows: Any, targets: Targets, rng: np.random.Generator) -> tup
     product of gradients.
     """
     t = targets.columns.shape[1]
-    if t <= MOST_COLUMNS:
+    if t <= _MOST_COLUMNS:
         return rows, targets
-    R = rng.spawn(1)[0].normal(size=(t, MOST_COLUMNS)) / MOST_COLUMNS**0.5
+    R = rng.spawn(1)[0].normal(size=(t, _MOST_COLUMNS)) / _MOST_COLUMNS**0.5
     return (
         replace(rows, T=rows.T @ on_device_of(R, rows.T)),
         replace(targets, columns=targets.columns @ R),

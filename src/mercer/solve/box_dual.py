@@ -28,7 +28,7 @@ _JITTER = 1e-12
 # Changes of F in one round, relative to its size; beyond them, and where F is small,
 # a new factorisation is cheaper.
 _MOST_CHANGES = 0.4
-FEW = 500
+_FEW = 500
 # Coefficients that have stopped at a bound in one step, before the inverse is that of the others.
 _MOST_STOPPED = 100
 _MOST_ROUNDS = 150
@@ -91,7 +91,7 @@ class _Free:
         if not len(gone):
             return self
         kept = np.delete(np.arange(len(self.rows)), gone)
-        if len(self.rows) < FEW:
+        if len(self.rows) < _FEW:
             return _Free(self.rows[kept])
         return _Free(self.rows[kept], _inverse_of_part(self.inverse, kept, gone))
 
@@ -110,7 +110,7 @@ class BoxDual:
     def __post_init__(self) -> None:
         self.y, self.C = self.problem.y, self.problem.C
         self.low, self.high = np.minimum(0.0, self.y * self.C), np.maximum(0.0, self.y * self.C)
-        c = balanced(np.clip(self.c, self.low, self.high), self.low, self.high)
+        c = _balanced(np.clip(self.c, self.low, self.high), self.low, self.high)
         self.values = self.values + self.problem.values(c - self.c)
         self.c = c
 
@@ -234,7 +234,7 @@ def _solved(A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return nearest
 
 
-def balanced(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _balanced(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """c with sum(c) = 0 up to rounding, within its bounds: those that are free move first."""
     for free in ((c > low) & (c < high), np.ones(len(c), dtype=bool)):
         total = float(c.sum())
@@ -297,7 +297,7 @@ def interior_point(Phi: Any, y: np.ndarray, C: np.ndarray, aim: float) -> tuple[
     at_low, at_high = (z > s) & (u < _AT_BOUND * C), (s > z) & (v < _AT_BOUND * C)
     c = xp.where(at_low, low, xp.where(at_high, high, c))
     host = [as_numpy(x) for x in (c, low, high)]
-    return balanced(*host), steps
+    return _balanced(*host), steps
 
 
 def _direction(

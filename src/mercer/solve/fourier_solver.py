@@ -40,7 +40,7 @@ _SHARE = 0.1
 _VARIANCE_TOL = 1e-8
 _EPS = float(np.finfo(float).eps)
 # Rows from which on transforms can be cheaper.
-LEAST_ROWS = 4000
+_LEAST_ROWS = 4000
 # Frequencies, in all columns, up to which eight digits are aimed at; planned with some to spare:
 # outside of the rows, errors are larger.
 MOST_FOR_DIGITS, SPARE = 2e6, 0.1
@@ -58,7 +58,7 @@ class FourierSolver(DualSolver):
 
     def _refusal(self, problem: RidgeProblem, asked: bool) -> str | None:
         training, kernel = problem.training, problem.kernel
-        many = problem.n >= LEAST_ROWS and importlib.util.find_spec("finufft")
+        many = problem.n >= _LEAST_ROWS and importlib.util.find_spec("finufft")
         if not (asked or (many and problem.in_double and training.points.ndim == 2)):
             return "it pays for many rows of few columns, in double precision, with finufft"
         if kernel.fourier_form() is None:

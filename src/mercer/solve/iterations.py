@@ -43,7 +43,7 @@ from .solver import Step
 from .system import VECTORS, System, function_norms, scattered, vectors_of
 
 # Points on which a user's function is tested for symmetry.
-SAMPLE = 64
+_SAMPLE = 64
 _TINY = float(np.finfo(np.float64).tiny)
 # How far, and how long, quick products are trusted before the next exact residual.
 _QUICK_REDUCTION = 1e-4
@@ -185,7 +185,7 @@ def solve_iteratively(
         # A Gram matrix as a whole, a user's function on a sample: iterations would not notice.
         for K in kernel.layout.given_matrices(points):
             check_symmetric(kernel, K)
-        some = evenly(points.shape[0], SAMPLE)
+        some = evenly(points.shape[0], _SAMPLE)
         check_symmetric(kernel, kernel.layout.values(kernel, points, some))
     # The solution is linear in the targets, and their squares must neither vanish nor overflow.
     T = namespace(T).astype(T, namespace(T).float64, copy=False)

@@ -43,7 +43,7 @@ from .system import column_norms
 # As many as memory allows, between these.
 MOST, LEAST = 4000, 500
 # Values of coordinates computed at once.
-PANEL_VALUES = 1 << 23
+_PANEL_VALUES = 1 << 23
 # Added to k(S, S), relative to its mean diagonal: enough for smooth kernels, whose matrices are
 # singular to rounding, and far below any penalty that leave-one-out can tell from zero.
 _FIRST_JITTER = 1e-12
@@ -382,7 +382,7 @@ class LandmarkSolver(Solver):
         return None
 
     def cost(self, problem: RidgeProblem) -> Cost:
-        n, m = problem.n, landmarks_within(problem.n, problem.limit)
+        n, m = problem.n, _landmarks_within(problem.n, problem.limit)
         return Cost.of(_bytes(n, m), values=n * m, operations=2 * n * m**2 + m**3)
 
     def solve(self, problem: RidgeProblem) -> "_LandmarkSolution":
@@ -391,7 +391,7 @@ class LandmarkSolver(Solver):
             near = rule.near if rule.near is not None else choose_on_rows(problem).alpha
             problem = replace(problem, alpha=Given(np.full(problem.n_targets, near)))
         if indices is None:
-            m = landmarks_within(problem.n, problem.limit)
+            m = _landmarks_within(problem.n, problem.limit)
             indices = training.resources.rng().permutation(problem.n)[:m]
         S = pts.take(training.points, indices)
         C = jittered_factor(tiles.evaluate(training.kernel, S))
@@ -407,11 +407,11 @@ class LandmarkSolver(Solver):
 
 def _bytes(n: int, m: int) -> int:
     """A few matrices of the size of the landmarks, and a panel of rows."""
-    panel = min(n, max(256, PANEL_VALUES // m))
+    panel = min(n, max(256, _PANEL_VALUES // m))
     return int(matrix_bytes(m, 6) + coordinates_bytes(panel, m, 3))
 
 
-def landmarks_within(n: int, limit: int) -> int:
+def _landmarks_within(n: int, limit: int) -> int:
     """As many landmarks as the memory allows."""
     m = MOST
     while m > LEAST and _bytes(n, m) > limit:

@@ -288,7 +288,7 @@ def choose_on_matrix(
     """(the choice, the path that made it) for the rows of a kernel matrix, all with a weight."""
     rule = problem.alpha
     if _is_searched(rule):
-        return search(K, T, weights, rule, problem.intercept), None
+        return _search(K, T, weights, rule, problem.intercept), None
     known = {"share": rule.share, "spread": rule.spread}
     path = RidgePath.of_matrix(K, T, weights, intercept=problem.intercept, **known)
     return choose(path, rule), path
@@ -307,7 +307,7 @@ def _is_searched(rule: Any) -> bool:
     return isinstance(rule, LeaveOneOut) and rule.near is not None and rule.candidates is None
 
 
-def search(K: Any, T: Any, weights: Any, rule: LeaveOneOut, intercept: bool) -> Choice:
+def _search(K: Any, T: Any, weights: Any, rule: LeaveOneOut, intercept: bool) -> Choice:
     """By exact errors, from factor to factor, beginning at `near` and, as that is often the
     penalty of some landmarks, with a smaller one.
 
