@@ -22,7 +22,7 @@ from ..expansion import Expansion
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..space import Fourier, FourierPlan
-from .dual import FEW, DualSolution, DualSolver
+from .dual import FEW, DualSolution, DualSolver, RightSides
 from .fourier_map import FourierEquations
 from .primal import chooses_by_all_errors
 from .problem import Given, RidgeProblem
@@ -99,15 +99,12 @@ class FourierSolver(DualSolver):
         rows, kernel, plan = problem.with_weight, problem.kernel, self._plan(problem)
         choice = None if isinstance(problem.alpha, Given) else choose_on_rows(problem)
         alphas, points = problem.alphas(choice), kernel.layout.in_double(rows.training.points)
-        found: Any = None
         T = np.asarray(as_numpy(rows.T), dtype=np.float64)
-
-        def equations(B: Any, penalties: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
-            nonlocal found
-            found = self._found(problem, plan, points, B, penalties)
-            return on_device_of(found.coef, points, dtype=float), found.bounds, found.norms
-
-        solved = self._with_intercept(problem, T, alphas, equations)
+        right = RightSides.of(T, alphas, problem.intercept)
+        with self._competing():
+            found = self._found(problem, plan, points, right.columns, right.penalties)
+        X = on_device_of(found.coef, points, dtype=float)
+        solved = right.solved(X, found.bounds, found.norms)
         converged = bool(np.all(found.residuals <= plan.aim))
         if not converged:
             reason = (

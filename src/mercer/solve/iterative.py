@@ -20,7 +20,7 @@ from ..engine import (
     one_blas_thread,
 )
 from ..space import factorize
-from .dual import FEW, DualSolution, DualSolver
+from .dual import FEW, DualSolution, DualSolver, RightSides
 from .iterations import solve_iteratively
 from .optimal_scoring import Shrinkage
 from .primal import chooses_by_all_errors
@@ -129,27 +129,22 @@ class Iterative(DualSolver):
             "workers": rows.training.workers,
         }
         alphas = problem.alphas(choice)
-        found: Any = None
         again = {"tol": tol, "resources": rows.training.resources, **vars(problem.preconditioning)}
-
-        def equations(B: Any, penalties: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
-            nonlocal found
-            with warnings.catch_warnings():
-                if quick or problem.intercept:
-                    warnings.simplefilter("ignore", ConvergenceWarning)
-                given = (kernel, rows.training.points, B, penalties, rows.weights)
-                found = solve_iteratively(*given, **again | shared | how)
-            if quick and not found.converged:
-                raise CannotSolve("the first products show that a factorisation is faster")
-            ones = as_numpy(found.coef[:, problem.n_targets :]).sum(axis=0)
-            if np.any(ones <= found.error_norms[problem.n_targets :] ** 2):
-                raise CannotSolve(  # not even the sign of 1'u is certain
-                    f"the iterations found no solution with {found.n_iter} products: a larger "
-                    "memory_limit gives a better preconditioner"
-                )
-            return found.coef, found.error_norms, found.norms
-
-        solved = self._with_intercept(problem, rows.T, alphas, equations)
+        right = RightSides.of(rows.T, alphas, problem.intercept)
+        given = (kernel, rows.training.points, right.columns, right.penalties, rows.weights)
+        with self._competing(), warnings.catch_warnings():
+            if quick or problem.intercept:
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            found = solve_iteratively(*given, **again | shared | how)
+        if quick and not found.converged:
+            raise CannotSolve("the first products show that a factorisation is faster")
+        ones = as_numpy(found.coef[:, problem.n_targets :]).sum(axis=0)
+        if np.any(ones <= found.error_norms[problem.n_targets :] ** 2):
+            raise CannotSolve(  # not even the sign of 1'u is certain
+                f"the iterations found no solution with {found.n_iter} products: a larger "
+                "memory_limit gives a better preconditioner"
+            )
+        solved = right.solved(found.coef, found.error_norms, found.norms)
         if problem.intercept and not found.converged:
             warnings.warn(
                 f"the iterations ended after {found.n_iter} products with the kernel matrix, at a "
