@@ -273,7 +273,7 @@ class OnPanels:
 
 def _of_panel(values, where, Phi):
     """Values of some rows: numbers where the coordinates are, labels as they are."""
-    mine = [None if v is None else v[where] for v in values]
+    mine = [None if v is None else v[where, ...] for v in values]
     numeric = [v is not None and getattr(v.dtype, "kind", "f") == "f" for v in mine]
     return [on_device_of(v, Phi) if number else v for v, number in zip(mine, numeric)]
 

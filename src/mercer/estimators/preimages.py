@@ -10,7 +10,7 @@ point of feature space is a sum over landmarks.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any, Literal
 
@@ -30,10 +30,10 @@ from ..engine import (
     row_norms,
 )
 from ..feature_map import FeatureMap
-from ..kernels import RBF, Kernel, Scaled
+from ..kernels import RBF, Kernel, Linear, Scaled
 from ..rows import HeldRows, Training
 from ..solve import Given, RidgeProblem, solve_ridge
-from ..space import Corrected
+from ..space import Corrected, MapOptions
 from .base import kernel_of
 
 _TINY = 1e-30
@@ -209,13 +209,16 @@ def _learned(back, alpha):
     Z, X = back.coordinates, back.points
     # The coefficients have as many columns, and are dense anyway.
     T = on_device_of(X.toarray() if scipy.sparse.issparse(X) else X, Z)
-    if back.ridge_kernel is None:
-        unit = float(namespace(Z).mean(row_norms(Z, namespace(Z))))
-        penalties = Given(np.full(T.shape[1], alpha * unit))
-        return solve_ridge(RidgeProblem.on_coordinates(Z, T, penalties), "primal").prediction
-    training = Training(back.ridge_kernel.bind_points(Z, None), HeldRows(Z), current())
-    problem = RidgeProblem(training, T, Given(np.full(T.shape[1], alpha)))
-    return solve_ridge(problem, "primal").expansion
+    options: dict[str, Any] = {}
+    kernel, resources = back.ridge_kernel, current()
+    if kernel is None:  # the caller has found room for the coordinates
+        kernel, resources = Linear(), replace(resources, memory_limit=None)
+        alpha *= float(namespace(Z).mean(row_norms(Z, namespace(Z))))
+        options = {"intercept": True, "map": MapOptions(basis="closed")}
+    training = Training(kernel.bind_points(Z, None), HeldRows(Z), resources)
+    problem = RidgeProblem(training, T, Given(np.full(T.shape[1], alpha)), **options)
+    solution = solve_ridge(problem, "primal")
+    return solution.prediction if options else solution.expansion
 
 
 def on_scores(kernel: Kernel):

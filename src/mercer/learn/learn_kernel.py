@@ -23,7 +23,7 @@ from ..engine import (
 )
 from ..kernels import Kernel, Linear, Precomputed, Projected
 from ..kernels import points as pts
-from ..solve import LeaveOneOut, RidgeProblem, choose_on_rows, jittered_factor, solve_ridge
+from ..solve import CoordinateRidge, LeaveOneOut, choose_on_rows, jittered_factor
 from .evidence import MANY, by_evidence
 from .families import FAMILIES, first_kernel, length_of, of_length, same_family, scaled, tunable
 from .learned import LearnedKernel, Round
@@ -291,14 +291,14 @@ class _Stage:
         return namespace(Z).linalg.qr(Z.T).R.T
 
     def ridge(self, trial: _Trial) -> Any:
-        """(solution, a, missed): f = k(z, S) a with the trial's kernel, S the landmarks."""
+        """(ridge on coordinates, a, missed): f = k(z, S) a with the kernel, S the landmarks."""
         if self.best[1] is not None and self.best[1][0] is trial:
             return self.best[1][1]
         self.projected(trial.B)
         with _blas_threads(self.n_landmarks):
             return self._ridge(trial)
 
-    def _ridge(self, trial: _Trial) -> tuple[Any, Any, float]:
+    def _ridge(self, trial: _Trial) -> tuple[CoordinateRidge, Any, float]:
         Z, X, m, rows = self.rotated_Z, self.rotated_X, self.n_landmarks, self.rows
         K = tiles.evaluate(trial.kernel, Z, Z[:m, :])
         if trial.linear:
@@ -311,9 +311,8 @@ class _Stage:
             left = left + trial.linear * row_norms(X, xp)
         missed = max(float(xp.mean(left if rows.weights is None else left * rows.weights)), 0.0)
         rule = LeaveOneOut(self.alphas, share=rows.share, spread=rows.spread)
-        problem = RidgeProblem.on_coordinates(F, rows.T, rule, rows.weights)
-        solution: Any = solve_ridge(problem, "primal")
-        return solution, solve_triangular(C, solution.coef, transpose=True), missed
+        found = CoordinateRidge.of(F, rows.T, rule, rows.weights)
+        return found, solve_triangular(C, found.coef, transpose=True), missed
 
     def judged(self, trial: _Trial) -> _Trial:
         ridge = self.ridge(trial)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..engine import solve_triangular, tiles
 from ..kernels import Matern
-from ..solve import LeaveOneOut, RidgeProblem, jittered_factor, solve_ridge
+from ..solve import CoordinateRidge, LeaveOneOut, jittered_factor
 from .metric import column_scales, with_unit_median
 from .room import stage_landmarks
 
@@ -36,11 +36,10 @@ def unexplained_within(X: np.ndarray, T: np.ndarray, group: np.ndarray, seed: in
         C = jittered_factor(tiles.evaluate(kernel, S))
         F = solve_triangular(C, tiles.evaluate(kernel, X[some], S).T).T
         inner = (_centred(F, own), _centred(T[some], own))
-        problem = RidgeProblem.on_coordinates(*inner, LeaveOneOut(_ALPHAS))
-        ridge = solve_ridge(problem, "primal")
+        ridge = CoordinateRidge.of(*inner, LeaveOneOut(_ALPHAS))
         error = ridge.choice.errors.min()
         if best is None or error < best[0]:
-            best = (error, kernel, solve_triangular(C, ridge.prediction.coef, transpose=True))
+            best = (error, kernel, solve_triangular(C, ridge.coef, transpose=True))
     assert best is not None
     unexplained: np.ndarray = T - tiles.multiply(best[1], X, S, best[2])
     return unexplained

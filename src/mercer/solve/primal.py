@@ -35,7 +35,7 @@ from .dual import Direct
 from .fourier_map import solve_on_fourier_map
 from .optimal_scoring import Shrinkage
 from .problem import Choice, Given, LeaveOneOut, RidgeProblem
-from .regularized import factor_shifted, solve_factored, solve_regularized
+from .regularized import factor_shifted, left_by, solve_factored, solve_regularized
 from .ridge_path import RidgePath, choose, choose_on_rows
 from .solver import Cost, LeftOut, RidgeSolution, Solver, TooLarge
 from .system import column_norms
@@ -345,12 +345,10 @@ class _PrimalSolution(RidgeSolution):
         some = np.arange(points.shape[0]) if rows is None else np.asarray(rows)
         Phi = self._rows(pts.take(points, some))
         weights = np.ones(len(some)) if self.weights is None else as_numpy(self.weights)[some]
-        own = as_numpy(row_norms(Phi, namespace(Phi)))
+        in_mean = 0.0 if self.mean is None else 1 / self.total
 
-        def left(alpha: float) -> Any:
-            found = row_norms(solve_triangular(self._factor(alpha), Phi.T).T, namespace(Phi))
-            h = weights * (as_numpy(found) + (0.0 if self.mean is None else 1 / self.total))
-            return np.maximum(1 - h, 1e-3 * alpha / (weights * own + alpha))
+        def left(alpha: float) -> np.ndarray:
+            return left_by(Phi, self._factor(alpha), alpha, weights, in_mean)
 
         residuals = self.alphas * as_numpy(self.dual)[some] / weights[:, None]
         return LeftOut.of(residuals, self.per_target(left), share)

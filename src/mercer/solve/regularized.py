@@ -111,6 +111,19 @@ def inverse_diagonal(C: Any, rows: np.ndarray) -> np.ndarray:
     return found
 
 
+def left_by(Phi: Array, C: Array, alpha: float, weights: np.ndarray, in_mean: float) -> np.ndarray:
+    """1 - leverage of coordinates Phi with these weights, where C C' = Phi'Phi + alpha I.
+
+    in_mean : the leverage that every row has in the mean, for a weight of one
+    """
+    xp = namespace(Phi)
+    leverage = weights * (as_numpy(row_norms(solve_triangular(C, Phi.T).T, xp)) + in_mean)
+    # At least what alpha alone leaves: where the difference is rounding.
+    least = alpha / (weights * as_numpy(row_norms(Phi, xp)) + alpha)
+    left: np.ndarray = np.maximum(1 - leverage, 1e-3 * least)
+    return left
+
+
 def _inverse_of_triangle(C: Array) -> Any:
     """C^-1: half of the work of (C C')^-1."""
     if not is_numpy(C):

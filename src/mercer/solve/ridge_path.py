@@ -27,9 +27,19 @@ from ..engine import (
     on_device_of,
     positive_part,
 )
+from ..fit import added_up
 from ..kernels import points as pts
+from ..rows import Spread
 from .problem import SAMPLE, Choice, LeaveOneOut, RidgeProblem
-from .regularized import STEP, factor_shifted, inverse_diagonal, solve_factored, without_mean
+from .regularized import (
+    STEP,
+    factor_shifted,
+    inverse_diagonal,
+    left_by,
+    solve_factored,
+    solve_regularized,
+    without_mean,
+)
 from .solver import LeftOut
 
 # Values of errors held at once, for one penalty and one target each.
@@ -255,6 +265,54 @@ def _means(A: Array, T: Array, weights: Array | None, intercept: bool) -> dict[s
         part = w / xp.sum(w)
         known |= {"in_mean": part, "mean": part @ A, "offset": part @ T}
     return known
+
+
+# --- ridge on coordinates -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class CoordinateRidge:
+    """Ridge with an intercept on coordinates that are at hand: z -> z coef + b.
+
+    Of the rows it keeps the coordinates F about their mean. The same as solve_ridge on a map with
+    these coordinates, for those who need no more than this, again and again.
+    """
+
+    coef: Any
+    b: Any
+    choice: Choice
+    F: Any
+    misses: Any  # t - f at the rows
+    weights: Any
+    total: float  # the sum of the weights
+    factor: Any  # of F'F + alpha I
+
+    @classmethod
+    def of(cls, F: Any, T: Any, rule: LeaveOneOut, weights: Any = None) -> "CoordinateRidge":
+        T = on_device_of(T, F)
+        weights = None if weights is None else on_device_of(weights, F)
+        sums = added_up(Spread.of, F, [T, weights])
+        known: dict[str, Any] = {"share": rule.share, "spread": rule.spread}
+        choice = choose(RidgePath.of_coordinates(F, T, weights, second=sums.scatter, **known), rule)
+        alphas = np.full(T.shape[1], choice.alpha)
+        coef, _, factors = solve_regularized(sums.scatter, sums.cross, alphas)
+        mean = sums.target / sums.n
+        F = F - sums.mean[None, :]
+        misses = T - F @ coef - mean[None, :]
+        b, factor = mean - sums.mean @ coef, factors[choice.alpha]
+        return cls(coef, b, choice, F, misses, weights, float(sums.n), factor)
+
+    def __call__(self, Z: Any) -> Any:
+        return Z @ self.coef + self.b[None, :]
+
+    def left_out(self, share: Any = None) -> LeftOut:
+        """Errors and leverages of the rows, one observation left out at a time.
+
+        share : the part of each row's weight that one observation has; None: all of it
+        """
+        w = np.ones(self.F.shape[0]) if self.weights is None else as_numpy(self.weights)
+        left = left_by(self.F, self.factor, self.choice.alpha, w, 1 / self.total)
+        return LeftOut.of(self.misses, left[:, None], share)
 
 
 # --- the choice of a penalty ----------------------------------------------------------------------
