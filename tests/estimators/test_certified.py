@@ -314,14 +314,14 @@ def test_C_of_a_sample_grows_for_all_rows(monkeypatch):
     train, test = slice(0, 1600), slice(1600, None)
     monkeypatch.setattr(logistic, "_ROWS_FOR_C", 100)
     chosen = KernelLogistic("auto", RBF(1.0)).fit(X[train], y[train])
-    of_sample = logistic._CANDIDATES[int(np.argmin(chosen.cv_losses_))]
+    of_sample = logistic.CANDIDATES[int(np.argmin(chosen.cv_losses_))]
     assert min(4 * of_sample, 1000.0) == chosen.C_
     same = KernelLogistic(of_sample, RBF(1.0)).fit(X[train], y[train])
     losses = [log_loss(y[test], model.predict_proba(X[test])) for model in (chosen, same)]
     assert losses[0] < 0.9 * losses[1]
     monkeypatch.undo()
     every = KernelLogistic("auto", RBF(1.0)).fit(X[:1500], y[:1500])
-    assert every.C_ in logistic._CANDIDATES
+    assert every.C_ in logistic.CANDIDATES
 
 
 # --- sources and formats --------------------------------------------------------------------------

@@ -10,12 +10,11 @@ from ..kernels import Data, KernelLike, Precomputed
 from ..rows import Training
 from ..solve import LogisticProblem
 from .base import on_fitted
-from .certified import CertifiedClassifier, WeightedRows, gram_of
+from .certified import CANDIDATES, CertifiedClassifier, WeightedRows
 from .kernel_map import KernelMap
 from .map_method import ClassScores
 
-# Candidates of C="auto", and the rows that choose.
-_CANDIDATES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+# Rows that choose C="auto".
 _ROWS_FOR_C = 1500
 
 
@@ -141,20 +140,19 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
     # --- C ----------------------------------------------------------------------------------------
 
     def _chosen_C(self, rows: WeightedRows) -> float:
-        some = self._sample_for_C(rows, _ROWS_FOR_C)
-        K = gram_of(rows, some)
+        some, K = self._sample_for_C(rows, _ROWS_FOR_C)
         part = rows.part(Precomputed(), K, some)
         losses = self._left_out(part) if len(self.classes_) == 2 else self._folds(part)
         self.cv_losses_ = losses / part.weights.sum()
         # Noisy labels need the same C for more rows, clean ones a C that grows as they do.
         growth = (len(rows.codes) / len(some)) ** 0.5
-        return float(min(growth * _CANDIDATES[int(np.argmin(losses))], _CANDIDATES[-1]))
+        return float(min(growth * CANDIDATES[int(np.argmin(losses))], CANDIDATES[-1]))
 
     def _left_out(self, rows):
         """Log loss of rows left out one at a time, to second order."""
         y, losses = np.where(rows.codes == 1, 1.0, -1.0), []
         space = found = None
-        for C in _CANDIDATES:
+        for C in CANDIDATES:
             problem = self._problem(rows, C)
             space = space or problem.workspace()
             found = problem.solve(1e-4, space, found)
@@ -164,11 +162,11 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
 
     def _folds(self, rows):
         """Log loss of rows left out in folds."""
-        losses, K = np.zeros(len(_CANDIDATES)), rows.points
+        losses, K = np.zeros(len(CANDIDATES)), rows.points
         for train, test in self._folds_for_C(rows.codes):
             part = rows.part(Precomputed(), K[np.ix_(train, train)], train)
             space = found = None
-            for i, C in enumerate(_CANDIDATES):
+            for i, C in enumerate(CANDIDATES):
                 problem = self._problem(part, C)
                 space = space or problem.workspace()
                 found = problem.solve(1e-3, space, found)

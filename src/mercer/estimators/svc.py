@@ -23,13 +23,12 @@ from ..engine import (
 from ..kernels import Data, KernelLike, Precomputed
 from ..solve import MarginProblem
 from .base import on_fitted
-from .certified import CertifiedClassifier, WeightedRows, gram_of
+from .certified import CANDIDATES, CertifiedClassifier, WeightedRows, gram_of
 from .kernel_map import KernelMap
 
 # With more than two classes, rows whose kernel matrix is stored once for all pairs.
 _STORED = 4000
-# Candidates of C="auto", and the rows that choose.
-_CANDIDATES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+# Rows that choose C="auto".
 _ROWS_FOR_C = 3000
 
 
@@ -243,14 +242,13 @@ class KernelSVC(CertifiedClassifier):
 
     def _chosen_C(self, rows: WeightedRows) -> float:
         """The best accuracy of rows left out; the smallest such C where several are equal."""
-        some = self._sample_for_C(rows, _ROWS_FOR_C)
+        some, K = self._sample_for_C(rows, _ROWS_FOR_C)
         codes, weights = rows.codes[some], rows.weights[some]
-        K = gram_of(rows, some)
-        hits, room = np.zeros(len(_CANDIDATES)), self._room(rows)
+        hits, room = np.zeros(len(CANDIDATES)), self._room(rows)
         for train, test in self._folds_for_C(codes):
             part = rows.part(Precomputed(), K[np.ix_(train, train)], some[train])
             start: dict[int, np.ndarray] = {}
-            for i, C in enumerate(_CANDIDATES):
+            for i, C in enumerate(CANDIDATES):
                 pairs = _Pairs(part, C, self._n_classes, room)
                 values = np.zeros((len(test), len(pairs)))
                 for j in range(len(pairs)):
@@ -261,7 +259,7 @@ class KernelSVC(CertifiedClassifier):
                 best = _votes(values, self._n_classes).argmax(axis=1)
                 hits[i] += weights[test] @ (best == codes[test])
         self.cv_scores_ = hits / weights.sum()
-        return float(_CANDIDATES[int(np.argmax(hits))])
+        return float(CANDIDATES[int(np.argmax(hits))])
 
     @property
     def _n_classes(self):
