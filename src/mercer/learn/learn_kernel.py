@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -216,10 +216,11 @@ def learn_from(
     check_options(metric, n_rounds, max_landmarks, alphas)
     start = first_kernel(kernel) if family is None else family
     observations, targets = in_few_columns(observations, targets, rng)
+    free = kernel is None
+    choices = None if alphas is None else np.asarray(alphas, dtype=float)
+    given = (observations, targets, metric, choices, n_rounds, rng, effort)
     with using(verbose=verbose), tiles.progress_bar("learning the kernel") as bar:
-        search = _Search(observations, targets, metric, alphas, n_rounds, rng, effort, bar)
-        search.free, search.choose_family = kernel is None, kernel is None and family is None
-        search.names = names
+        search = _Search(*given, bar, free, free and family is None, names)
         return search.run(start, max_landmarks)
 
 
@@ -244,32 +245,28 @@ class _Trial:
         return self.missed <= _MISSED
 
 
-def _blas_threads(size: int) -> Any:
-    return one_blas_thread(if_small=size, small=_FEW_LANDMARKS)
-
-
 def _best(*trials: _Trial) -> _Trial:
     return min(trials, key=lambda trial: trial.error)
 
 
+@dataclass(eq=False)
 class _Stage:
     """Some rows, the first of which are landmarks, and ridge regressions on them."""
 
-    def __init__(
-        self,
-        rows: Observations,
-        n_landmarks: int,
-        alphas: np.ndarray | None,
-        isotropic: bool = False,
-    ) -> None:
-        self.rows, self.X, self.alphas = rows, rows.X, alphas
-        self.n_landmarks, self.isotropic = n_landmarks, isotropic
+    rows: Observations
+    n_landmarks: int
+    alphas: np.ndarray | None
+    isotropic: bool = False
+    # Of the present metric B: z = x B, and the best trial with its ridge regression
+    B: Any = None
+    Z: Any = None
+    rotated_Z: Any = None
+    best: tuple[_Trial, tuple[CoordinateRidge, Any, float]] | None = None
+    known: dict[tuple[_Trial, int], Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.X = self.rows.X
         self.rotated_X = self._rotated(self.X)
-        self.B: Any = None
-        self.Z: Any = None
-        self.rotated_Z: Any = None
-        self.best: tuple[float, Any] = (math.inf, None)  # of the present metric
-        self.known: dict[tuple[_Trial, int], Any] = {}
 
     @property
     def size(self) -> tuple[int, int]:
@@ -277,7 +274,7 @@ class _Stage:
 
     def projected(self, B: Any) -> Any:
         if self.B is not B:
-            self.B, self.Z, self.best = B, applied(self.X, B), (math.inf, None)
+            self.B, self.Z, self.best = B, applied(self.X, B), None
             self.rotated_Z = self._rotated(self.Z)
         return self.Z
 
@@ -290,49 +287,40 @@ class _Stage:
             return Z
         return namespace(Z).linalg.qr(Z.T).R.T
 
-    def ridge(self, trial: _Trial) -> Any:
+    def ridge(self, trial: _Trial) -> tuple[CoordinateRidge, Any, float]:
         """(ridge on coordinates, a, missed): f = k(z, S) a with the kernel, S the landmarks."""
-        if self.best[1] is not None and self.best[1][0] is trial:
-            return self.best[1][1]
+        if self.best is not None and self.best[0] is trial:
+            return self.best[1]
         self.projected(trial.B)
-        with _blas_threads(self.n_landmarks):
-            return self._ridge(trial)
-
-    def _ridge(self, trial: _Trial) -> tuple[CoordinateRidge, Any, float]:
         Z, X, m, rows = self.rotated_Z, self.rotated_X, self.n_landmarks, self.rows
-        K = tiles.evaluate(trial.kernel, Z, Z[:m, :])
-        if trial.linear:
-            K = K + trial.linear * (X @ X[:m, :].T)
-        xp = namespace(K)
-        C = jittered_factor(K[:m, :] + 0.0)
-        F = solve_triangular(C, K.T).T
-        left = trial.kernel.diagonal(Z) - row_norms(F, xp)
-        if trial.linear:
-            left = left + trial.linear * row_norms(X, xp)
-        missed = max(float(xp.mean(left if rows.weights is None else left * rows.weights)), 0.0)
-        rule = LeaveOneOut(self.alphas, share=rows.share, spread=rows.spread)
-        found = CoordinateRidge.of(F, rows.T, rule, rows.weights)
-        return found, solve_triangular(C, found.coef, transpose=True), missed
+        xp, rule = namespace(Z), LeaveOneOut(self.alphas, share=rows.share, spread=rows.spread)
+        with one_blas_thread(if_small=m, small=_FEW_LANDMARKS):
+            K = tiles.evaluate(trial.kernel, Z, Z[:m, :])
+            if trial.linear:
+                K = K + trial.linear * (X @ X[:m, :].T)
+            C = jittered_factor(K[:m, :] + 0.0)
+            F = solve_triangular(C, K.T).T
+            left = trial.kernel.diagonal(Z) - row_norms(F, xp)
+            if trial.linear:
+                left = left + trial.linear * row_norms(X, xp)
+            found = CoordinateRidge.of(F, rows.T, rule, rows.weights)
+            a = solve_triangular(C, found.coef, transpose=True)
+        missed = float(xp.mean(left if rows.weights is None else left * rows.weights))
+        return found, a, max(missed, 0.0)
 
     def judged(self, trial: _Trial) -> _Trial:
         ridge = self.ridge(trial)
-        choice = ridge[0].choice
-        trial = replace(
-            trial, alpha=choice.alpha, error=choice.error, missed=ridge[-1] / choice.alpha
-        )
-        if trial.error < self.best[0]:
-            self.best = (trial.error, (trial, ridge))
+        alpha, error = ridge[0].choice.alpha, ridge[0].choice.error
+        trial = replace(trial, alpha=alpha, error=error, missed=ridge[-1] / alpha)
+        if self.best is None or error < self.best[0].error:
+            self.best = trial, ridge
         return trial
-
-    @property
-    def few(self) -> bool:
-        """Whether a further stage has more landmarks, if these are too few."""
-        return self.n_landmarks <= _STAGES[0][1]
 
     def smaller(self) -> "_Stage":
         """The first of the rows and landmarks, where there are many more than lengths need."""
-        rows, landmarks = _FIRST_STAGE if self.few else _STAGES[1]
-        enough = self.rows.n >= 2 * rows if self.few else self.rows.n > rows
+        few = self.n_landmarks <= _STAGES[0][1]  # then a further stage may have more landmarks
+        rows, landmarks = _FIRST_STAGE if few else _STAGES[1]
+        enough = self.rows.n >= 2 * rows if few else self.rows.n > rows
         enough = enough and self.n_landmarks >= 2 * landmarks
         return self.first(rows, landmarks) if enough else self
 
@@ -366,7 +354,7 @@ class _Stage:
             # To the landmarks, the part that they miss is noise.
             near = trial.alpha / (1 + trial.missed) ** 3
             problem = self.rows.some(some).problem(Precomputed(), near, points=K)
-            with _blas_threads(len(some)):
+            with one_blas_thread(if_small=len(some), small=_FEW_LANDMARKS):
                 self.known[trial, n] = choose_on_rows(problem).losses
         return self.known[trial, n]
 
@@ -417,32 +405,34 @@ class _Stage:
         return a, Z[: min(_GRADIENT_ROWS, Z.shape[0]), :], Z[: self.n_landmarks, :]
 
 
+@dataclass(eq=False)
 class _Search:
-    """The rounds, stage by stage."""
+    """The rounds, stage by stage.
 
-    def __init__(
-        self,
-        observations: Observations,
-        targets: Targets,
-        metric: str | None,
-        alphas: ArrayLike | None,
-        n_rounds: int,
-        rng: np.random.Generator,
-        effort: str,
-        bar: Any,
-    ) -> None:
-        X = observations.X
-        self.targets, self.metric, self.n_rounds = targets, metric, n_rounds
-        self.rng, self.effort, self.bar = rng, effort, bar
-        self.alphas = None if alphas is None else np.asarray(alphas, dtype=float)
+    free : whether no kernel was given: lengths are in units of the median distance
+    choose_family : whether other families are tried, too
+    """
+
+    rows: Observations  # scaled below
+    targets: Targets
+    metric: str | None
+    alphas: np.ndarray | None
+    n_rounds: int
+    rng: np.random.Generator
+    effort: str
+    bar: Any
+    free: bool
+    choose_family: bool
+    names: list[str] | None
+    history: list[Round] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        X = self.rows.X
         self.scales = column_scales(as_numpy(X))
         self.X = X * on_device_of(self.scales, X)
-        self.rows = replace(observations, X=self.X)
-        self.history: list[Round] = []
-        self.names: list[str] | None = None
-        self.free = self.choose_family = False
+        self.rows = replace(self.rows, X=self.X)
         ones = on_device_of(np.ones(X.shape[1]), self.X)
-        self.plain = with_unit_median(ones, self.X, rng)
+        self.plain = with_unit_median(ones, self.X, self.rng)
 
     def run(self, kernel: Kernel, max_landmarks: int) -> list[LearnedKernel]:
         # Rules such as gamma="scale" become numbers once; lengths are tuned from there.
