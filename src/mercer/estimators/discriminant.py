@@ -10,7 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine import Domain, as_numpy, is_number, itemsize, on_device_of, require
+from ..engine import Domain, as_numpy, is_number, on_device_of, require
 from ..expansion import Expansion, RKHSFunction
 from ..kernels import Data, Input, KernelLike
 from ..kernels import points as pts
@@ -273,9 +273,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
     def transform(self, X: Data) -> np.ndarray:
         """Scores along the axes, for every row."""
         points = self._points(X)
-        scores = self.projection_(points)
-        # Coefficients on all rows are in double precision, whatever the data.
-        return as_points(scores, points) if itemsize(points) == 4 else scores
+        return as_points(self.projection_(points), points)
 
     @on_fitted
     def decision_function(self, X: Data) -> np.ndarray:

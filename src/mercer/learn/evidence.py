@@ -17,6 +17,7 @@ from scipy.optimize import minimize
 
 from ..engine import as_numpy, cholesky, inverse_of_factor, namespace, on_device_of, put
 from ..kernels import Kernel
+from .metric import applied
 from .observations import Observations
 
 # Prior deviations: of the logarithms of lengths around the start, and of s, l, c, v around 1.
@@ -49,11 +50,6 @@ class _Covariance:
     B: np.ndarray
     scales: np.ndarray
     value: float = math.inf
-
-    @property
-    def noise(self) -> float:
-        """v relative to s: the penalty of the same ridge regression."""
-        return math.exp(self.scales[3] - self.scales[0])
 
     @property
     def linear(self) -> float:
@@ -129,8 +125,7 @@ class _Evidence:
         """(f, its derivatives by B and by the logarithms of s, l, c and v), without the prior."""
         s, l, c, v = (float(x) for x in np.exp(scales))
         xp, X, t = namespace(self.X), self.X, self.T.shape[1]
-        on_device = on_device_of(B, X)
-        Z = X * on_device[None, :] if B.ndim == 1 else X @ on_device
+        Z = applied(X, on_device_of(B, X))
         k, p, e = self.kernel.slopes(Z, Z)
         C = s * k
         C += l * self.inner

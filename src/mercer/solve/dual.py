@@ -338,7 +338,7 @@ class Direct(DualSolver):
         choice = path = None
         if is_chosen_before(rows):
             choice = choose_on_rows(rows)
-        K = rows.matrix
+        K = tiles.evaluate(kernel, rows.training.points)
         T = on_device_of(rows.T, K)
         w = None if rows.weights is None else on_device_of(rows.weights, K)
         if choice is None and not isinstance(rows.alpha, Given):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import TravelsAsNumPy, as_numpy, evenly, matrix_bytes, namespace, tiles
+from ..engine import TravelsAsNumPy, as_numpy, evenly, matrix_bytes, namespace
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..rows import Column, Training
@@ -193,11 +193,6 @@ class RidgeProblem(Caching):
         """Targets and weights as fit_map takes them."""
         named = ((self.T, "y"), (self.weights, "sample_weight"))
         return [c if isinstance(c, Column) else Column(c, name) for c, name in named]
-
-    @property
-    def matrix(self) -> Any:
-        """k(x_i, x_j) of held rows."""
-        return tiles.evaluate(self.kernel, self.training.points)
 
     def alphas(self, choice: "Choice | None") -> np.ndarray:
         """One per target: those given, or the one that was chosen."""

@@ -26,6 +26,7 @@ from ..engine import (
     namespace,
     on_device_of,
     positive_part,
+    tiles,
 )
 from ..fit import added_up
 from ..kernels import points as pts
@@ -335,7 +336,7 @@ def choose_on_rows(problem: RidgeProblem) -> Choice:
     kept, rows = problem.kept, ROWS_FOR_SEARCH if _is_searched(problem.alpha) else ROWS_FOR_ALPHA
     rows = min(rows, max(SAMPLE, math.isqrt(current().limit() // _MATRICES // 8)))
     small = problem.some(kept[evenly(len(kept), rows)])
-    K = small.matrix
+    K = tiles.evaluate(small.kernel, small.training.points)
     weights = None if small.weights is None else on_device_of(small.weights, K)
     return choose_on_matrix(K, on_device_of(small.T, K), weights, small)[0]
 
