@@ -97,9 +97,7 @@ class Projection(TransformerMixin, MapMethod):
 def functions(linear: Any):
     """Functions on a map, or an Expansion, as RKHSFunctions: one, or a list of several."""
     try:
-        expansion = linear
-        if not isinstance(linear, Expansion):
-            expansion = linear.map.expand(linear.coef, linear.b)
+        expansion = linear if isinstance(linear, Expansion) else linear.expanded()
         listed = [expansion.column(j) for j in range(expansion.W.shape[1])]
     except ValueError as reason:  # a closed map, a Gram matrix, the residual coordinate
         raise AttributeError(f"function_ is not available: {reason}") from reason
