@@ -14,8 +14,8 @@ from mercer.estimators.learned_model import LearnedModel
 from mercer.learn.cross_fit import (
     FOLDS,
     CrossFit,
-    DuplicateGroups,
-    better,
+    _better,
+    _DuplicateGroups,
 )
 from mercer.learn.observations import Observations
 from mercer.learn.targets import Targets
@@ -114,9 +114,9 @@ def test_classes_are_judged_by_wrong_rows_and_more_must_win_clearly(rng):
     wrong = best.predicted.argmax(axis=1) != targets.columns.argmax(axis=1)
     assert_allclose(best.error, wrong.mean())
     # Equal losses: the simpler candidate stays.
-    assert better(replace(best, metric="full"), replace(best, metric=None)).metric is None
+    assert _better(replace(best, metric="full"), replace(best, metric=None)).metric is None
     clear = replace(best, metric="full", losses=best.losses - 1.0)
-    assert better(clear, best) is clear
+    assert _better(clear, best) is clear
 
 
 def test_two_rows_are_left_out_one_by_one_and_one_row_cannot_be():
@@ -163,7 +163,7 @@ def test_each_observation_is_left_out_once(n, rng):
     X, y = rng.integers(0, 3, size=(n, 1)).astype(float), rng.integers(0, 2, size=n).astype(float)
     X[:2, 0], y[:2] = [0, 1], [0, 1]
     rows, targets = rows_of(X, y)
-    cells = DuplicateGroups.of(rows, targets)
+    cells = _DuplicateGroups.of(rows, targets)
     out = cells.folds(rng)
     assert len(out) == cells.n_folds() == min(n, FOLDS)
     assert_allclose(sum(out), cells.counts)
