@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer import RBF, Laplacian
+from mercer import RBF, Laplacian, Linear
 from mercer.engine import evenly
-from mercer.solve import LeaveOneOut
+from mercer.rows import Training
+from mercer.solve import CoordinateRidge, LeaveOneOut, RidgeProblem, solve_ridge
 from mercer.solve.regularized import factor_shifted, inverse_diagonal
 from mercer.solve.ridge_path import RidgePath, _search, best_alpha
+from mercer.space import MapOptions
 from oracles import ridge_without_each_row
 
 
@@ -26,6 +28,38 @@ def test_all_penalties_at_once_are_refits(rng, weighted, alpha):
     losses = (errors**2).sum(axis=1)
     total = np.average(losses, weights=weights)
     assert_allclose(path.errors(np.array([1.0, alpha]))[1], total, rtol=1e-8)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("candidates", [None, np.array([0.1, 1.0, 10.0])])
+def test_ridge_on_coordinates_is_that_on_their_map(rng, weighted, candidates):
+    F, T = rng.normal(size=(40, 6)) + 3, rng.normal(size=(40, 2)) + 5
+    weights = rng.uniform(0.2, 3.0, size=40) if weighted else None
+    weights = weights / weights.mean() if weighted else None
+    share = rng.uniform(0.3, 1.0, size=40)
+    rule = LeaveOneOut(candidates, share=share, spread=rng.uniform(size=40))
+    found = CoordinateRidge.of(F, T, rule, weights)
+    training, closed = Training.of(Linear(), F), MapOptions(basis="closed")
+    problem = RidgeProblem(training, T, rule, weights, intercept=True, map=closed)
+    slow = solve_ridge(problem, "primal")
+    assert_allclose(found.choice.alpha, slow.choice.alpha, rtol=1e-8)
+    assert_allclose(found.choice.error, slow.choice.error, rtol=1e-8)
+    Z = rng.normal(size=(5, 6))
+    assert_allclose(found(Z), slow.prediction(Z), rtol=1e-8)
+    left, other = found.left_out(share), slow.left_out(share=share)
+    assert_allclose(left.residuals, other.residuals, rtol=1e-8)
+    assert_allclose(left.left, other.left, rtol=1e-8)
+    errors = ridge_without_each_row(F, T, found.choice.alpha, weights)
+    assert_allclose(found.left_out().residuals, errors, rtol=1e-6)
+
+
+def test_ridge_on_landmarks_is_a_sum_of_kernels(rng):
+    X, T, kernel = rng.normal(size=(40, 2)), rng.normal(size=(40, 1)), RBF(0.5)
+    S = X[:15]
+    found, a, lengths = CoordinateRidge.on_landmarks(kernel(X, S), kernel(S), T, LeaveOneOut())
+    assert_allclose(T - kernel(X, S) @ a - found.b, found.misses, atol=1e-6)
+    assert_allclose(lengths[:15], 1.0, atol=1e-6)
+    assert np.all(lengths < 1 + 1e-6)
 
 
 def test_many_targets_are_taken_in_parts(rng, monkeypatch):

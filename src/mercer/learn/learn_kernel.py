@@ -17,13 +17,12 @@ from ..engine import (
     on_device_of,
     one_blas_thread,
     row_norms,
-    solve_triangular,
     tiles,
     using,
 )
 from ..kernels import Kernel, Linear, Precomputed, Projected
 from ..kernels import points as pts
-from ..solve import CoordinateRidge, LeaveOneOut, choose_on_rows, jittered_factor
+from ..solve import CoordinateRidge, LeaveOneOut, choose_on_rows
 from .evidence import MANY, by_evidence
 from .families import FAMILIES, first_kernel, length_of, of_length, same_family, scaled, tunable
 from .learned import LearnedKernel, Round
@@ -257,7 +256,7 @@ class _Stage:
     n_landmarks: int
     alphas: np.ndarray | None
     isotropic: bool = False
-    # Of the present metric B: z = x B, and the best trial with its ridge regression
+    # The present metric B, z = x B, and its best trial with the ridge regression
     B: Any = None
     Z: Any = None
     rotated_Z: Any = None
@@ -298,13 +297,11 @@ class _Stage:
             K = tiles.evaluate(trial.kernel, Z, Z[:m, :])
             if trial.linear:
                 K = K + trial.linear * (X @ X[:m, :].T)
-            C = jittered_factor(K[:m, :] + 0.0)
-            F = solve_triangular(C, K.T).T
-            left = trial.kernel.diagonal(Z) - row_norms(F, xp)
+            given = (K, K[:m, :], rows.T, rule, rows.weights)
+            found, a, explained = CoordinateRidge.on_landmarks(*given)
+            left = trial.kernel.diagonal(Z) - explained
             if trial.linear:
                 left = left + trial.linear * row_norms(X, xp)
-            found = CoordinateRidge.of(F, rows.T, rule, rows.weights)
-            a = solve_triangular(C, found.coef, transpose=True)
         missed = float(xp.mean(left if rows.weights is None else left * rows.weights))
         return found, a, max(missed, 0.0)
 

@@ -6,9 +6,9 @@ group before the ridge regression, as fixed effects are taken out of a linear mo
 
 import numpy as np
 
-from ..engine import solve_triangular, tiles
+from ..engine import tiles
 from ..kernels import Matern
-from ..solve import CoordinateRidge, LeaveOneOut, jittered_factor
+from ..solve import CoordinateRidge, LeaveOneOut
 from .metric import column_scales, with_unit_median
 from .room import stage_landmarks
 
@@ -33,13 +33,12 @@ def unexplained_within(X: np.ndarray, T: np.ndarray, group: np.ndarray, seed: in
     best = None
     for length in _LENGTHS:
         kernel = Matern(2.5, length)
-        C = jittered_factor(tiles.evaluate(kernel, S))
-        F = solve_triangular(C, tiles.evaluate(kernel, X[some], S).T).T
-        inner = (_centred(F, own), _centred(T[some], own))
-        ridge = CoordinateRidge.of(*inner, LeaveOneOut(_ALPHAS))
+        K = _centred(tiles.evaluate(kernel, X[some], S), own)
+        given = (K, tiles.evaluate(kernel, S), _centred(T[some], own), LeaveOneOut(_ALPHAS))
+        ridge, a, _ = CoordinateRidge.on_landmarks(*given)
         error = ridge.choice.errors.min()
         if best is None or error < best[0]:
-            best = (error, kernel, solve_triangular(C, ridge.coef, transpose=True))
+            best = (error, kernel, a)
     assert best is not None
     unexplained: np.ndarray = T - tiles.multiply(best[1], X, S, best[2])
     return unexplained

@@ -95,7 +95,7 @@ class DualSolver(Solver):
 
     @contextmanager
     def _competing(self) -> Iterator[None]:
-        """Of those that compete, one that lacks memory on the way makes room for the next."""
+        """One of several that compete makes room for the next where memory is short."""
         try:
             yield
         except MemoryLimitError as error:

@@ -35,7 +35,13 @@ from .dual import Direct
 from .fourier_map import solve_on_fourier_map
 from .optimal_scoring import Shrinkage
 from .problem import Choice, Given, LeaveOneOut, RidgeProblem
-from .regularized import factor_shifted, left_by, solve_factored, solve_regularized
+from .regularized import (
+    factor_shifted,
+    jittered_factor,
+    left_by,
+    solve_factored,
+    solve_regularized,
+)
 from .ridge_path import RidgePath, choose, choose_on_rows
 from .solver import Cost, LeftOut, RidgeSolution, Solver, TooLarge
 from .system import column_norms
@@ -44,9 +50,6 @@ from .system import column_norms
 MOST, LEAST = 4000, 500
 # Values of coordinates computed at once.
 _PANEL_VALUES = 1 << 23
-# Added to k(S, S), relative to its mean diagonal: enough for smooth kernels, whose matrices are
-# singular to rounding, and far below any penalty that leave-one-out can tell from zero.
-_FIRST_JITTER = 1e-12
 
 _PrimalKind = TypeVar("_PrimalKind", bound="_PrimalSolution")
 
@@ -415,14 +418,6 @@ def _landmarks_within(n: int, limit: int) -> int:
     while m > LEAST and _bytes(n, m) > limit:
         m = max(LEAST, int(0.8 * m))
     return min(n, m)
-
-
-def jittered_factor(K: Any, shift: float = 0.0) -> Any:
-    """C with C C' = K + shift I, shifted by as little as makes it positive definite to rounding."""
-    jitter = _FIRST_JITTER * (float(namespace(K).linalg.trace(K)) / K.shape[0] + shift)
-    while (C := factor_shifted(K, shift + jitter)) is None:
-        jitter *= 100
-    return C
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,9 @@ from .solver import CannotSolve
 STEP = 10.0
 # Values of an inverse held at once.
 _HELD_VALUES = 1 << 23
+# Added to k(S, S), relative to its mean diagonal: enough for smooth kernels, whose matrices are
+# singular to rounding, and far below any penalty that leave-one-out can tell from zero.
+_FIRST_JITTER = 1e-12
 
 
 def by_penalty(
@@ -77,6 +80,14 @@ def factor_shifted(A: Any, alpha: float, noise: Any = None, *, in_place: bool = 
     shifted = own + alpha * (xp.ones_like(own) if noise is None else noise)
     A = put(A if in_place else A + 0, diagonal, diagonal, shifted)
     return cholesky(A, in_place=in_place)
+
+
+def jittered_factor(K: Any, shift: float = 0.0) -> Any:
+    """C with C C' = K + shift I, shifted by as little as makes it positive definite to rounding."""
+    jitter = _FIRST_JITTER * (float(namespace(K).linalg.trace(K)) / K.shape[0] + shift)
+    while (C := factor_shifted(K, shift + jitter)) is None:
+        jitter *= 100
+    return C
 
 
 def solve_factored(C: Any, B: Any) -> Any:

@@ -26,6 +26,8 @@ from ..engine import (
     namespace,
     on_device_of,
     positive_part,
+    row_norms,
+    solve_triangular,
     tiles,
 )
 from ..fit import added_up
@@ -36,6 +38,7 @@ from .regularized import (
     STEP,
     factor_shifted,
     inverse_diagonal,
+    jittered_factor,
     left_by,
     solve_factored,
     solve_regularized,
@@ -302,6 +305,19 @@ class CoordinateRidge:
         misses = T - F @ coef - mean[None, :]
         b, factor = mean - sums.mean @ coef, factors[choice.alpha]
         return cls(coef, b, choice, F, misses, weights, float(sums.n), factor)
+
+    @classmethod
+    def on_landmarks(
+        cls, K: Any, K_S: Any, T: Any, rule: LeaveOneOut, weights: Any = None
+    ) -> tuple["CoordinateRidge", Any, Any]:
+        """(ridge on their coordinates, a, |phi|^2 of the rows): f(z) = k(z, S) a + b.
+
+        K are the values of the rows with the landmarks, K_S those of the landmarks.
+        """
+        C = jittered_factor(K_S + 0.0)
+        F = solve_triangular(C, K.T).T
+        found, lengths = cls.of(F, T, rule, weights), row_norms(F, namespace(F))
+        return found, solve_triangular(C, found.coef, transpose=True), lengths
 
     def __call__(self, Z: Any) -> Any:
         return Z @ self.coef + self.b[None, :]
