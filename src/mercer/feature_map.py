@@ -173,15 +173,7 @@ class FeatureMap(TravelsAsNumPy):
 
     def expand(self, coef: Any, b: Any = 0.0) -> Expansion:
         """The functions z -> phi(z) coef + b as sums over landmarks: [NPT] Lemma 6, backwards."""
-        linear = self.coefficients(coef, b)
-        coef, b = linear.coef, linear.b
-        if self.append_residual:
-            raise ValueError(
-                "the residual coordinate is not a linear function of kernel values; use "
-                "append_residual=False."
-            )
-        coef, b = self.in_space(coef, b)
-        return Expansion(self.kernel, self.space.S, self.space.weights(coef), b)
+        return self.coefficients(coef, b).expanded()
 
     def in_space(self, coef: Any, b: Any) -> tuple[Any, Any]:
         """The same functions on the coordinates of the space, before rotation and mean."""
@@ -195,7 +187,7 @@ class FeatureMap(TravelsAsNumPy):
         # With many columns the coordinates themselves are cheaper, and more accurate.
         few = 2 * linear.coef.shape[1] <= self.rank
         if few and self.space.S is not None and not self.append_residual:
-            return replace(linear, expansion=self.expand(linear.coef, linear.b))
+            return replace(linear, expansion=linear.expanded())
         return linear
 
     def coefficients(self, coef: Any, b: Any = 0.0) -> "LinearOnMap":
@@ -248,6 +240,17 @@ class LinearOnMap(TravelsAsNumPy):
     @property
     def kernel(self) -> Any:
         return self.map.kernel
+
+    def expanded(self) -> Expansion:
+        """The same functions as sums over landmarks; refused where the map has no such sums."""
+        if self.map.append_residual:
+            raise ValueError(
+                "the residual coordinate is not a linear function of kernel values; use "
+                "append_residual=False."
+            )
+        coef, b = self.map.in_space(self.coef, self.b)
+        space = self.map.space
+        return Expansion(self.kernel, space.S, space.weights(coef), b)
 
     def with_coefficients(self, coef: Any, b: Any) -> "LinearOnMap":
         """Other functions on the same coordinates."""

@@ -38,7 +38,7 @@ from .space import (
 )
 
 # Fourier coordinates that are held although sums over them would need none.
-FEW_VALUES = 1 << 24
+_FEW_VALUES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,9 @@ def _fit_fourier(training, options, sums):
     values = extent.n * space.rank
     limit = current().limit() // (8 * options.copies)
     # Sums come from transforms, unless there are so few coordinates that all may as well be held.
-    if isinstance(rows, HeldRows) and values <= (limit if sums is None else min(limit, FEW_VALUES)):
+    if isinstance(rows, HeldRows) and values <= (
+        limit if sums is None else min(limit, _FEW_VALUES)
+    ):
         return _fit_held(kernel, rows, options, sums, space)
     return _fit_passes(rows, extent.n, space, options, sums)
 
@@ -271,7 +273,7 @@ class OnPanels:
 
 def _of_panel(values, where, Phi):
     """Values of some rows: numbers where the coordinates are, labels as they are."""
-    mine = [None if v is None else v[where] for v in values]
+    mine = [None if v is None else v[where, ...] for v in values]
     numeric = [v is not None and getattr(v.dtype, "kind", "f") == "f" for v in mine]
     return [on_device_of(v, Phi) if number else v for v, number in zip(mine, numeric)]
 

@@ -160,7 +160,12 @@ def test_switching_the_embedding_moves_the_points(report, page):
         # Bokeh computes a range when it next paints.
         shown = f"Bokeh.documents[0].get_model_by_name('panel {number}').x_range"
         low, high = min(drawn), max(drawn)
-        page.wait_for_function(f"{shown}.start < {low} && {high} < {shown}.end")
+        for _ in range(100):
+            if page.evaluate(f"{shown}.start < {low} && {high} < {shown}.end"):
+                break
+            page.wait_for_timeout(50)
+        else:
+            pytest.fail(f"panel {number} does not show all points")
     pressed = page.locator("#embeddings button[aria-pressed=true]").all_inner_texts()
     assert pressed == ["discriminant"]
 

@@ -87,7 +87,7 @@ def test_periods_are_dates(X):
 
 
 def test_many_columns_have_a_weight_each_instead_of_a_full_metric(rng, monkeypatch):
-    monkeypatch.setattr(learned_model, "MOST_FULL", 5)
+    monkeypatch.setattr(learned_model, "_MOST_FULL", 5)
     X = rng.normal(size=(150, 6))
     model = KernelRegressor(n_rounds=2).fit(X, 3 * X[:, 4])
     assert model.metric_ != "full"

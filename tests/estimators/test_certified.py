@@ -33,7 +33,7 @@ from mercer.estimators import logistic, svc
 from mercer.rows import Training
 from mercer.solve import svm
 from mercer.solve.duality import Rounding
-from mercer.solve.newton import LogisticProblem, Workspace
+from mercer.solve.newton import LogisticProblem, _Workspace
 
 MODELS = [KernelSVC, KernelLogistic]
 
@@ -227,7 +227,7 @@ def test_votes_that_cannot_change(rng):
         seen = []
         for signs in product([-1, 1], repeat=6):
             other = np.where(sure, np.sign(values), np.array([signs]))
-            seen.append(np.round(svc.votes(other * 1e-9, 4)))
+            seen.append(np.round(svc._votes(other * 1e-9, 4)))
         seen = np.array(seen)
         assert_array_equal(seen.min(axis=0), least)
         assert_array_equal(seen.max(axis=0), most)
@@ -267,7 +267,7 @@ def test_leaving_out_in_closed_form_is_refitting():
         return LogisticProblem(training, y[rows], 2, C[rows], rounding.take(rows))
 
     everything = problem_of(np.arange(60))
-    space = Workspace(everything)
+    space = _Workspace(everything)
     found = everything.solve(1e-8, space)
     got = space.left_out(everything, found)
     expected = []
@@ -312,7 +312,7 @@ def test_C_of_a_sample_grows_for_all_rows(monkeypatch):
     X = rng.uniform(-3, 3, size=(3600, 2))
     y = (np.sin(2 * X[:, 0]) * np.sin(2 * X[:, 1]) > 0).astype(int)
     train, test = slice(0, 1600), slice(1600, None)
-    monkeypatch.setattr(logistic, "ROWS_FOR_C", 100)
+    monkeypatch.setattr(logistic, "_ROWS_FOR_C", 100)
     chosen = KernelLogistic("auto", RBF(1.0)).fit(X[train], y[train])
     of_sample = logistic.CANDIDATES[int(np.argmin(chosen.cv_losses_))]
     assert min(4 * of_sample, 1000.0) == chosen.C_
@@ -416,7 +416,7 @@ def test_workers_of_a_dask_collection_compute_products(moons, monkeypatch):
     from mercer.solve import newton as logistic
 
     monkeypatch.setattr(gather, "SAMPLE", 50)  # else so few rows are simply gathered
-    monkeypatch.setattr(logistic, "COMPETING", (SOLVERS["iterative"],))
+    monkeypatch.setattr(logistic, "_COMPETING", (SOLVERS["iterative"],))
     asked, real = [], Workers.exact_product
     monkeypatch.setattr(Workers, "exact_product", lambda self: asked.append(1) or real(self))
     X, y = moons
@@ -546,7 +546,7 @@ def test_pairs_of_classes_with_their_own_matrix_are_the_same(iris, monkeypatch):
     """Small pairs store their kernel matrix, large ones evaluate what they need."""
     X, y = iris
     stored = KernelSVC(10.0, RBF(0.5)).fit(X, y)
-    monkeypatch.setattr(svc, "STORED", 0)
+    monkeypatch.setattr(svc, "_STORED", 0)
     evaluated = KernelSVC(10.0, RBF(0.5)).fit(X, y)
     assert_array_equal(stored.support_, evaluated.support_)
     assert_allclose(stored.pair_values(X), evaluated.pair_values(X), atol=1e-4)
@@ -572,7 +572,7 @@ def test_a_solver_that_does_not_exist(moons):
 def test_what_does_not_converge_warns(moons, monkeypatch):
     from mercer.solve import newton
 
-    monkeypatch.setattr(newton, "MOST_NEWTON", 1)
+    monkeypatch.setattr(newton, "_MOST_NEWTON", 1)
     with pytest.warns(ConvergenceWarning, match="The bound holds all the same"):
         loose = KernelLogistic(100.0, RBF(1.0)).fit(*moons)
     monkeypatch.undo()

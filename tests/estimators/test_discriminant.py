@@ -27,11 +27,11 @@ from mercer import (
 from mercer.engine.arrays import as_numpy
 from mercer.rows.moments import Spread
 from mercer.solve.optimal_scoring import (
-    SHRINKAGES,
-    TEMPERATURES,
+    _SHRINKAGES,
+    _TEMPERATURES,
     Fisher,
-    LeftOutClasses,
-    within_trace,
+    _LeftOutClasses,
+    _within_trace,
 )
 
 
@@ -147,7 +147,7 @@ def test_sums_need_not_be_centred(wine):
     model = KernelDiscriminant(kernel=RBF(0.05), shrinkage=1e-3).fit(X, y)
     Phi, members, half = KernelMap(RBF(0.05)).fit_transform(X), np.eye(3)[y], len(X) // 2
     spread = Spread.of(Phi[:half], members[:half]) + Spread.of(Phi[half:], members[half:])
-    s = model.shrinkage * within_trace(np.diag(spread.scatter), spread.cross, spread.target)
+    s = model.shrinkage * _within_trace(np.diag(spread.scatter), spread.cross, spread.target)
     s /= len(X) - 3
     coef = np.linalg.solve(spread.scatter + s * np.eye(Phi.shape[1]), spread.cross)
     left = np.diag(spread.target) - np.outer(spread.target, spread.target) / len(X)
@@ -375,10 +375,10 @@ def test_likelihoods_of_left_out_rows_are_those_of_refits(priors, rng):
         within = sum((Phi[y == c] - means[c]).T @ (Phi[y == c] - means[c]) for c in range(3))
         return within, means, np.bincount(y).astype(float)
 
-    left_out = LeftOutClasses.from_sums(Spread.of(Phi, np.eye(3)[y]), priors=priors)
+    left_out = _LeftOutClasses.from_sums(Spread.of(Phi, np.eye(3)[y]), priors=priors)
     found = left_out(Phi, y)
     for i, j in ((6, 3), (10, 9), (13, 12)):
-        ridge, temperature, total = SHRINKAGES[i] * left_out.unit, TEMPERATURES[j], 0.0
+        ridge, temperature, total = _SHRINKAGES[i] * left_out.unit, _TEMPERATURES[j], 0.0
         for k in range(len(X)):
             within, means, counts = sums(np.delete(Phi, k, 0), np.delete(y, k))
             apart = Phi[k] - means

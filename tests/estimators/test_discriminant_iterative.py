@@ -84,7 +84,7 @@ def test_shrinkage_is_chosen_on_a_sample(wine, monkeypatch):
     assert iterative.shrinkage_ == primal.shrinkage_
     assert iterative.temperature_ == primal.temperature_
     assert iterative.n_rows_for_shrinkage_ == len(X)
-    monkeypatch.setattr(discriminant, "ROWS_FOR_SHRINKAGE", 40)
+    monkeypatch.setattr(discriminant, "_ROWS_FOR_SHRINKAGE", 40)
     sampled = KernelDiscriminant(kernel=RBF(0.05), form="iterative").fit(X, y)
     assert sampled.n_rows_for_shrinkage_ == 40
     assert (sampled.predict(Z) == primal.predict(Z)).mean() > 0.95

@@ -124,7 +124,7 @@ def test_a_centred_map(X, y, Z):
 
 @pytest.mark.parametrize("few", [0, 1 << 24], ids=["sums", "coordinates"])
 def test_pca(few, X, Z, monkeypatch):
-    monkeypatch.setattr("mercer.fit.FEW_VALUES", few)
+    monkeypatch.setattr("mercer.fit._FEW_VALUES", few)
     ours, exact = KernelPCA(4, FOURIER).fit(X), KernelPCA(4, KERNEL).fit(X)
     assert_allclose(ours.eigenvalues_, exact.eigenvalues_, rtol=1e-6)
     assert_allclose(ours.explained_variance_ratio_, exact.explained_variance_ratio_, rtol=1e-6)
@@ -191,7 +191,7 @@ def test_refusals(X, y, Z, monkeypatch):
         _ = model.function_
     with pytest.raises(ValueError, match="outside of"):
         model.predict(Z + 1)
-    monkeypatch.setattr("mercer.fit.FEW_VALUES", 0)
+    monkeypatch.setattr("mercer.fit._FEW_VALUES", 0)
     tight = clone(FOURIER).set_params(tol=1e-3, memory_limit=300_000)
     with pytest.raises(MemoryError, match="all pairs"):
         KernelPCA(2, tight.set_params(kernel=RBF(60.0))).fit(X)

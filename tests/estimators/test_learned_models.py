@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine, make_
 from sklearn.model_selection import cross_val_score
 
 from mercer import RBF, KernelClassifier, KernelRegressor, load, save
-from mercer.estimators.classifier import calibrated, expected_calibration_error
+from mercer.estimators.classifier import _calibrated, _expected_calibration_error
 from mercer.tables import TableEncoder
 
 
@@ -160,11 +160,11 @@ def test_calibration_finds_the_temperature(rng):
     logits = 3 * rng.normal(size=(4000, 3))
     P = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     truth = np.array([rng.choice(3, p=p) for p in P])
-    temperature, bias = calibrated(logits / 5, truth)
+    temperature, bias = _calibrated(logits / 5, truth)
     assert_allclose(temperature, 0.2, rtol=0.1)
     assert np.abs(bias).max() < 0.2
-    assert expected_calibration_error(P, truth) < 0.03
-    assert expected_calibration_error(P**0.2 / (P**0.2).sum(axis=1, keepdims=True), truth) > 0.1
+    assert _expected_calibration_error(P, truth) < 0.03
+    assert _expected_calibration_error(P**0.2 / (P**0.2).sum(axis=1, keepdims=True), truth) > 0.1
 
 
 @pytest.mark.parametrize("Model", [KernelRegressor, KernelClassifier])

@@ -17,7 +17,7 @@ from mercer import (
     Polynomial,
 )
 from mercer.engine.arrays import as_numpy
-from mercer.estimators.pca_l1 import most_dispersed
+from mercer.estimators.pca_l1 import _most_dispersed
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_it_is_the_printed_algorithm(X):
     for seed in range(5):
         start = np.random.default_rng(seed).normal(size=4)
         signs = np.where(Y @ start < 0, -1.0, 1.0)[:, None]
-        w, path, settled = most_dispersed(Y, signs, 1000)
+        w, path, settled = _most_dispersed(Y, signs, 1000)
         assert settled
         assert_allclose(w, printed_algorithm(Y, start), atol=1e-12)
         assert_allclose(path[-1], np.abs(Y @ w).sum())
@@ -70,7 +70,7 @@ def test_the_dispersion_never_decreases(kernel, X, there):
     for seed in range(3):  # from any start, not only the best
         Y = there(KernelMap(kernel, center=True)).fit_transform(X)
         signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(60, 1))
-        path = most_dispersed(Y, signs, 1000)[1]
+        path = _most_dispersed(Y, signs, 1000)[1]
         assert len(path) >= 2
         assert (np.diff(path) >= -1e-12 * path[-1]).all()
 
@@ -108,7 +108,7 @@ def test_a_point_orthogonal_to_the_start_is_nudged():
     # From the first axis no sign flips, yet (1, 1) / sqrt 2 is better: 2.83 instead of 2.
     Y = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     start = np.array([[1.0], [-1.0], [1.0], [1.0]])
-    w, path, settled = most_dispersed(Y, start, 100)
+    w, path, settled = _most_dispersed(Y, start, 100)
     assert_allclose(path[0], 2.0)
     assert_allclose(path[-1], 2 * 2**0.5)
     assert settled

@@ -27,7 +27,7 @@ from mercer import (
     preimage,
 )
 from mercer.engine.arrays import as_numpy
-from mercer.estimators.preimages import preimage_data, steepness
+from mercer.estimators.preimages import _steepness, preimage_data
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +179,7 @@ def test_the_slope_is_the_derivative(kernel):
 
     derivative = -(value(np.sqrt(d**2 + step)) - value(np.sqrt(d**2 - step))) / (2 * step)
     points = np.stack([d, 0 * d, 0 * d], axis=1)
-    ratio = derivative / steepness(kernel, points)(zero)[0]
+    ratio = derivative / _steepness(kernel, points)(zero)[0]
     assert_allclose(ratio, ratio[0], rtol=1e-6)
     assert ratio[0] > 0
 

@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from mercer import RBF, KernelClassifier, KernelRegressor, load, save
 from mercer.estimators import learned_model
-from mercer.estimators.stack import ClassShares, _on_simplex, logistic, weighed
-from mercer.estimators.trees import _BOOSTED, FOREST, Trees, grow_trees, leaf_size
+from mercer.estimators.stack import ClassShares, _logistic, _on_simplex, weighed
+from mercer.estimators.trees import _BOOSTED, _FOREST, Trees, grow_trees, leaf_size
 from mercer.learn.metric import column_scales
 
 QUICK = {"n_rounds": 1, "metric": "diagonal"}
@@ -114,7 +114,7 @@ def test_few_classes_of_many_rows_get_boosted_trees_too(rng, tmp_path):
     few = KernelClassifier(**QUICK).fit(X[:300], y[:300])
     assert model.stack_["boosted trees"] > 0.2
     assert "boosted trees" not in few.stack_  # with few rows, forests are safer
-    forest = RandomForestRegressor(**FOREST).fit(X[:600], y[:600] == "b")
+    forest = RandomForestRegressor(**_FOREST).fit(X[:600], y[:600] == "b")
     wrong = np.mean((forest.predict(X[600:]) > 0.5) != (y[600:] == "b"))
     assert 1 - model.score(X[600:], y[600:]) < 0.95 * wrong
     save(model, tmp_path / "model.mercer")
@@ -169,15 +169,15 @@ def test_logistic_regression_is_that_of_scikit_learn(n_classes, rng):
     X = rng.normal(size=(300, 3)) @ np.diag([1.0, 10.0, 0.1]) + [0.0, 5.0, 0.0]
     code = (X[:, 0] + rng.normal(size=300) > 0) + (n_classes > 2) * rng.integers(3, size=300)
     weights = rng.uniform(0.5, 2, size=300)
-    found = logistic(X, np.eye(n_classes)[code], weights, 1.0)
+    found = _logistic(X, np.eye(n_classes)[code], weights, 1.0)
     Z = (X - X.mean(axis=0)) * column_scales(X)
     theirs = LogisticRegression(C=1.0).fit(Z, code, weights).predict_proba(Z)
     assert_allclose(found(X), theirs, atol=0.02)
     assert_allclose((found * 0.5)(X), 0.5 * found(X))
     # A row that stands for three has the shares of their classes.
-    merged = logistic(X, np.full((300, 3), [0.5, 0.0, 0.5]), None, 1.0)(X)
+    merged = _logistic(X, np.full((300, 3), [0.5, 0.0, 0.5]), None, 1.0)(X)
     assert_allclose(merged, np.full((300, 3), [0.5, 0.0, 0.5]), atol=1e-3)
-    alone = logistic(X, np.full((300, 2), [0.0, 1.0]), None, 1.0)
+    alone = _logistic(X, np.full((300, 2), [0.0, 1.0]), None, 1.0)
     assert_allclose(alone(X), np.full((300, 2), [0.0, 1.0]), atol=1e-12)
 
 
@@ -239,7 +239,7 @@ def test_trees_are_those_of_scikit_learn(rng):
         theirs = HistGradientBoostingRegressor(min_samples_leaf=leaf_size(200), **_BOOSTED)
         assert_allclose(trees(X)[:, j], theirs.fit(X, T[:, j], weights).predict(X), atol=1e-9)
     many = np.eye(5)[rng.integers(5, size=200)]
-    forest = RandomForestRegressor(**FOREST).fit(X, many, weights)
+    forest = RandomForestRegressor(**_FOREST).fit(X, many, weights)
     assert_allclose(grow_trees(X, many, weights, forest=True)(X), forest.predict(X), atol=1e-5)
     assert_allclose((trees * 0.5)(X), 0.5 * trees(X))
 

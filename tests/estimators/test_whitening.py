@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from mercer import RBF, Chunks, Kernelized, KernelMap
-from mercer.estimators.kernelized import safe_tol, whitens
+from mercer.estimators.kernelized import _safe_tol, _whitens
 
 SAFE = np.sqrt(np.finfo(np.float64).eps)
 
@@ -105,8 +105,8 @@ def test_in_single_precision(data):
     X, _, _ = data
     model = Kernelized(PCA(whiten=True), RBF(0.5)).fit(X.astype(np.float32))
     assert model.kernel_map_.tol == pytest.approx(np.sqrt(np.finfo(np.float32).eps))
-    assert safe_tol(X.astype(np.float32)) > 1e-4 > safe_tol(X)
-    assert safe_tol([[1.0, 2.0]]) == pytest.approx(SAFE)
+    assert _safe_tol(X.astype(np.float32)) > 1e-4 > _safe_tol(X)
+    assert _safe_tol([[1.0, 2.0]]) == pytest.approx(SAFE)
 
 
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
@@ -157,7 +157,7 @@ def test_the_same_tolerance_wherever_the_rows_are(data, precision, source, monke
     ids=str,
 )
 def test_who_whitens(estimator, expected):
-    assert whitens(estimator) is expected
+    assert _whitens(estimator) is expected
 
 
 def test_others_keep_the_exact_map(data):

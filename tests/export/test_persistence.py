@@ -216,6 +216,13 @@ def test_files_use_public_names(X, path):
     assert all(n.count(".") == 1 for n in names if n.startswith("mercer."))
 
 
+def test_files_name_classes_without_an_underscore(X, path):
+    save(KernelRidge().fit(X, X[:, 0]), path)
+    with zipfile.ZipFile(path) as archive:
+        objects = json.loads(archive.read("model.json"))["objects"]
+    assert "mercer.DirectSolution" in {o.get("type") for o in objects}
+
+
 def test_every_class_has_a_name_of_its_own():
     found = [c for root in registry.ROOTS for c in registry._subclasses(root)]
     ours = {c for c in found if c.__module__.startswith("mercer.")}

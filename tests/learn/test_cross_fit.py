@@ -13,11 +13,11 @@ from mercer import KernelClassifier, KernelRegressor, Linear, learn_kernel
 from mercer.estimators.learned_model import LearnedModel
 from mercer.learn import cross_fit
 from mercer.learn.cross_fit import (
-    FIRST_FOLDS,
+    _FIRST_FOLDS,
     FOLDS,
     CrossFit,
-    DuplicateGroups,
-    better,
+    _better,
+    _DuplicateGroups,
 )
 from mercer.learn.observations import Observations
 from mercer.learn.targets import Targets
@@ -116,9 +116,9 @@ def test_classes_are_judged_by_wrong_rows_and_more_must_win_clearly(rng):
     wrong = best.predicted.argmax(axis=1) != targets.columns.argmax(axis=1)
     assert_allclose(best.error, wrong.mean())
     # Equal losses: the simpler candidate stays.
-    assert better(replace(best, metric="full"), replace(best, metric=None)).metric is None
+    assert _better(replace(best, metric="full"), replace(best, metric=None)).metric is None
     clear = replace(best, metric="full", losses=best.losses - 1.0)
-    assert better(clear, best) is clear
+    assert _better(clear, best) is clear
 
 
 def test_columns_that_say_nothing_are_given_up_after_two_folds(rng, monkeypatch):
@@ -139,7 +139,7 @@ def test_columns_that_say_nothing_are_given_up_after_two_folds(rng, monkeypatch)
     assert len(searches) == 3 * FOLDS
     assert folds.candidates([None], first, whole) == []  # fewer columns, clearly worse
     assert folds.candidates([None], np.array([0, 2]), rival) == []  # more that say nothing
-    assert len(searches) == 3 * FOLDS + 2 * FIRST_FOLDS
+    assert len(searches) == 3 * FOLDS + 2 * _FIRST_FOLDS
     # Observations that are in all folds are known only after the last one.
     counts = np.full(150, 7.0)
     repeated = Observations.of(X, targets.columns, counts)
@@ -191,7 +191,7 @@ def test_each_observation_is_left_out_once(n, rng):
     X, y = rng.integers(0, 3, size=(n, 1)).astype(float), rng.integers(0, 2, size=n).astype(float)
     X[:2, 0], y[:2] = [0, 1], [0, 1]
     rows, targets = rows_of(X, y)
-    cells = DuplicateGroups.of(rows, targets)
+    cells = _DuplicateGroups.of(rows, targets)
     out = cells.folds(rng)
     assert len(out) == cells.n_folds() == min(n, FOLDS)
     assert_allclose(sum(out), cells.counts)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import RBF, KernelRidge, Linear, Matern, Polynomial, RationalQuadratic, learn_kernel
-from mercer.learn.evidence import STARTS, Covariance, Evidence, by_evidence
+from mercer.learn.evidence import _STARTS, _Covariance, _Evidence, by_evidence
 from mercer.learn.observations import Observations
 from mercer.learn.targets import Targets
 
@@ -47,7 +47,7 @@ def slow_evidence(kernel, rows, B, scales):
 @pytest.mark.parametrize("full", [False, True])
 def test_the_value_is_the_definition_and_slopes_are_differences(kernel, full, rng):
     rows = rows_of(rng, weights=True)
-    evidence = Evidence(kernel, rows, 1.0)
+    evidence = _Evidence(kernel, rows, 1.0)
     B = rng.normal(size=(3, 3)) if full else rng.uniform(0.3, 1, size=3)
     scales = np.log([0.8, 0.1, 0.2, 0.3])
     value, of_B, of_scales = evidence.of(B, scales)
@@ -68,8 +68,8 @@ def test_other_libraries_give_the_same(xp, rng):
     rows = rows_of(rng, n=30)
     there = replace(rows, X=xp.asarray(rows.X), T=xp.asarray(rows.T))
     for B in (np.array([0.5, 1.0, 0.2]), rng.normal(size=(3, 2))):
-        mine = Evidence(Matern(1.5), rows, 1.0).of(B, np.zeros(4))
-        theirs = Evidence(Matern(1.5), there, 1.0).of(B, np.zeros(4))
+        mine = _Evidence(Matern(1.5), rows, 1.0).of(B, np.zeros(4))
+        theirs = _Evidence(Matern(1.5), there, 1.0).of(B, np.zeros(4))
         for a, b in zip(mine, theirs):
             assert_allclose(a, b, rtol=1e-9)
 
@@ -77,8 +77,8 @@ def test_other_libraries_give_the_same(xp, rng):
 def test_it_is_never_worse_than_its_start_and_nearly_noiseless_targets_stay_finite(rng):
     X = rng.normal(size=(80, 2))
     rows = Observations.of(X, X[:, :1] ** 2)
-    evidence = Evidence(RBF(0.5), rows, 1.0)
-    start = Covariance(np.ones(2), np.log([0.5, 0.05, 0.05, 0.5]))
+    evidence = _Evidence(RBF(0.5), rows, 1.0)
+    start = _Covariance(np.ones(2), np.log([0.5, 0.05, 0.05, 0.5]))
     found = evidence.best(start, 40)
     again = evidence.best(found, 10)
     assert again.value <= found.value < evidence.of_noise
@@ -109,14 +109,14 @@ def test_columns_that_say_nothing_alone_are_found(classes):
 
 def test_more_starts_are_tried_where_the_evidence_is_that_of_noise(rng, monkeypatch):
     starts = []
-    best = Evidence.best
+    best = _Evidence.best
     monkeypatch.setattr(
-        Evidence,
+        _Evidence,
         "best",
         lambda self, start, steps: starts.append(start) or best(self, start, steps),
     )
     X = rng.normal(size=(150, 2))
-    for y, tried in ((np.sin(X[:, :1]), 3), (rng.normal(size=(150, 1)), 1 + STARTS)):
+    for y, tried in ((np.sin(X[:, :1]), 3), (rng.normal(size=(150, 1)), 1 + _STARTS)):
         starts.clear()
         by_evidence(RBF(0.5), Observations.of(X, y), 1.0, rng, full=False)
         assert len(starts) == tried

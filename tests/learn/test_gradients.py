@@ -54,7 +54,7 @@ def test_slopes_are_differences(kernel, rng):
 def test_the_average_outer_product_is_the_mean_over_rows(rng, monkeypatch):
     import mercer.learn.metric as gradients
 
-    monkeypatch.setattr(gradients, "BLOCK_VALUES", 100)  # several blocks of rows
+    monkeypatch.setattr(gradients, "_BLOCK_VALUES", 100)  # several blocks of rows
     kernel, h = Matern(1.5, 2.0), 1e-5
     Z, S, a = rng.normal(size=(40, 3)), rng.normal(size=(6, 3)), rng.normal(size=(6, 2))
     weights = rng.uniform(size=40)
@@ -82,7 +82,7 @@ def test_slopes_of_the_whole_function(rng):
     T = np.column_stack([np.sin(X[:, 0]), X[:, 1]])
     stage = module._Stage(Observations.of(X, T), 20, None)
     for B in (np.array([0.5, 1.0, 0.2]), rng.normal(size=(3, 2))):
-        trial = stage.judged(module.Trial(RBF(0.4), B, linear=0.3))
+        trial = stage.judged(module._Trial(RBF(0.4), B, linear=0.3))
         a = stage._function(trial)[0]
         M, h = np.diag(B) if B.ndim == 1 else B, 1e-5
         f = lambda x: (RBF(0.4)(x @ M, X[:20] @ M) + 0.3 * x @ X[:20].T) @ a  # noqa: B023, E731

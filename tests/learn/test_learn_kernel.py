@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from mercer import RBF, KernelMap, KernelRidge, Laplacian, Linear, Matern, learn_kernel
 from mercer.engine.line_search import line_search
-from mercer.learn.families import tunable, with_weights
+from mercer.learn.families import _with_weights, tunable
 from mercer.learn.metric import column_scales, damped
 
 
@@ -170,7 +170,7 @@ def test_the_bracketed_search_finds_the_minimum(optimum):
 
 
 def test_tunable_parameters_of_an_expression():
-    kernel = with_weights(RBF(1.0) + Matern() + Linear())
+    kernel = _with_weights(RBF(1.0) + Matern() + Linear())
     assert tunable(kernel) == [
         "left__left__gamma",
         "left__right__kernel__length_scale",

@@ -33,7 +33,7 @@ def test_few_landmarks_find_what_more_would_find(smooth, monkeypatch):
     monkeypatch.setattr(evidence, "MANY", 300)  # quicker
     few = learn_kernel(*smooth[:2], max_landmarks=500, random_state=0)
     assert {round.landmarks for round in few.history} == {250}
-    monkeypatch.setattr(module, "MISSED", -1.0)  # landmarks are never enough
+    monkeypatch.setattr(module, "_MISSED", -1.0)  # landmarks are never enough
     more = learn_kernel(*smooth[:2], max_landmarks=500, random_state=0)
     assert more.history[-1].landmarks == 500
     assert_allclose(error_of(few, smooth), error_of(more, smooth), rtol=0.03)
@@ -42,7 +42,7 @@ def test_few_landmarks_find_what_more_would_find(smooth, monkeypatch):
 def test_a_stage_knows_what_its_landmarks_miss(smooth):
     X, y = smooth[0][:300], smooth[1][:300]
     stage = module._Stage(Observations.of(X, y[:, None]), 40, None)
-    trial = stage.judged(module.Trial(Matern(1.5, 2.0), np.eye(5), linear=0.1))
+    trial = stage.judged(module._Trial(Matern(1.5, 2.0), np.eye(5), linear=0.1))
     K = Matern(1.5, 2.0)(X) + 0.1 * X @ X.T
     missed = np.trace(K - K[:, :40] @ np.linalg.solve(K[:40, :40], K[:40]))
     assert_allclose(trial.missed, missed / (300 * trial.alpha), rtol=1e-6)
@@ -69,14 +69,14 @@ def test_families_are_compared_by_exact_errors(target, smooth, rng, monkeypatch)
     y = y + 0.1 * rng.normal(size=400)
     stage = module._Stage(Observations.of(X, y[:, None]), 20, None)
     trials = [
-        replace(stage.judged(module.Trial(Matern(nu, 1.0), np.eye(2))), missed=9.0)
+        replace(stage.judged(module._Trial(Matern(nu, 1.0), np.eye(2))), missed=9.0)
         for nu in (0.5, 1.5, 2.5)
     ]
     exact = [exact_error(trial.kernel, X, y) for trial in trials]
     for new, mine in zip(trials, exact):
         for old, theirs in zip(trials, exact):
-            if abs(mine / theirs - 1 + module.GAIN) > 0.02:  # not a close call
-                assert stage.beats(new, old) == (mine < (1 - module.GAIN) * theirs)
+            if abs(mine / theirs - 1 + module._GAIN) > 0.02:  # not a close call
+                assert stage.beats(new, old) == (mine < (1 - module._GAIN) * theirs)
 
 
 def test_lengths_tuned_on_few_rows_are_kept_only_where_the_stage_agrees(rng, monkeypatch):
@@ -84,9 +84,9 @@ def test_lengths_tuned_on_few_rows_are_kept_only_where_the_stage_agrees(rng, mon
     rows = Observations.of(X, np.sin(3 * X[:, :1]) + 0.3 * rng.normal(size=(2000, 1)))
     stage = module._Stage(rows, 250, None)
     small = stage.smaller()
-    assert small.rows.n == module.FIRST_STAGE[0]
+    assert small.rows.n == module._FIRST_STAGE[0]
     search = object.__new__(module._Search)
-    far = stage.judged(module.Trial(Matern(1.5, 0.05), np.eye(3)))
+    far = stage.judged(module._Trial(Matern(1.5, 0.05), np.eye(3)))
     found = search._tuned(stage, far, small=small)
     assert found.error < 0.9 * far.error
     # Rows that ask for ever shorter lengths.
@@ -95,7 +95,7 @@ def test_lengths_tuned_on_few_rows_are_kept_only_where_the_stage_agrees(rng, mon
 
 
 def test_stages_are_compared_on_the_same_rows(smooth, rng):
-    X, trial = smooth[0], module.Trial(Matern(1.5, 2.0), np.eye(5))
+    X, trial = smooth[0], module._Trial(Matern(1.5, 2.0), np.eye(5))
     noise = rng.normal(size=(1200, 1)) * np.where(np.arange(1200) < 600, 1.0, 0.1)[:, None]
     stage = module._Stage(Observations.of(X, noise), 200, None)
     before, now = stage.first(600, 200).judged(trial), stage.judged(trial)
@@ -117,4 +117,4 @@ def test_more_landmarks_come_with_more_rows_after_the_second_stage(monkeypatch):
     assert stages(800) == [(800, 800)]
     assert stages(1500) == [(1500, 250), (1500, 500)]
     assert stages(3000) == [(2000, 250), (2000, 500), (3000, 1000)]
-    assert stages(20_000) == list(module.STAGES)
+    assert stages(20_000) == list(module._STAGES)

@@ -8,7 +8,7 @@ from mercer import RBF
 from mercer.learn.learned import LearnedKernel
 from mercer.learn.metric import applied, congruent
 from mercer.learn.observations import Observations
-from mercer.learn.targets import MOST_COLUMNS, Targets, in_few_columns
+from mercer.learn.targets import _MOST_COLUMNS, Targets, in_few_columns
 from mercer.solve.ridge_path import RidgePath
 
 
@@ -17,7 +17,7 @@ def test_combined_targets_have_the_leave_one_out_errors_of_all_of_them(rng):
     targets = Targets.of(y, "classification")
     rows = Observations.of(X, targets.columns)
     few, combined = in_few_columns(rows, targets, rng)
-    assert few.T.shape[1] == MOST_COLUMNS
+    assert few.T.shape[1] == _MOST_COLUMNS
     F = rng.normal(size=(300, 40))
     errors = [
         RidgePath.of_coordinates(F + 0.0, T).errors(np.array([0.1, 10.0])) for T in (rows.T, few.T)

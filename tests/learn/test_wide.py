@@ -21,7 +21,7 @@ def wide(rng):
 
 def test_as_many_coordinates_as_rows_give_the_same_ridge_and_slopes(wide):
     rows = Observations.of(*wide)
-    trial = module.Trial(Matern(1.5, 2.0), np.linspace(0.01, 0.1, 700), linear=1e-3)
+    trial = module._Trial(Matern(1.5, 2.0), np.linspace(0.01, 0.1, 700), linear=1e-3)
     found = []
     for isotropic in (False, True):
         stage = module._Stage(rows, 20, None, isotropic)
@@ -38,7 +38,7 @@ def test_the_median_distance_is_that_of_differences(wide, monkeypatch):
     X = np.r_[wide[0], wide[0][:5]]  # with copies, whose distance does not count
     B = np.linspace(0.1, 1, 700)
     quick = metric.with_unit_median(B, X, np.random.default_rng(0))
-    monkeypatch.setattr(metric, "FEW_ROWS", 0)
+    monkeypatch.setattr(metric, "_FEW_ROWS", 0)
     slow = metric.with_unit_median(B, X, np.random.default_rng(0))
     assert_allclose(quick, slow, rtol=1e-12)
 

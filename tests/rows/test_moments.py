@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import RBF, KernelMap, Polynomial
-from mercer.estimators.pca import Extremes
+from mercer.estimators.pca import _Extremes
 from mercer.rows.moments import Spread
 from mercer.space.spectra import signs
 
@@ -109,9 +109,9 @@ def test_signs_do_not_depend_on_the_cut(cut):
     )
     expected = signs(values)
     assert_allclose(expected, [-1, 1, -1, 1])
-    both = Extremes.of(values[:cut]) + Extremes.of(values[cut:], start=cut)
+    both = _Extremes.of(values[:cut]) + _Extremes.of(values[cut:], start=cut)
     assert_allclose(both.signs(), expected)
     assert_allclose(
-        (Extremes.of(values[cut:], start=cut) + Extremes.of(values[:cut])).signs(), expected
+        (_Extremes.of(values[cut:], start=cut) + _Extremes.of(values[:cut])).signs(), expected
     )
-    assert_allclose(both.at, Extremes.of(values).at)
+    assert_allclose(both.at, _Extremes.of(values).at)

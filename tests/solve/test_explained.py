@@ -12,7 +12,7 @@ from mercer.engine.resources import Resources
 from mercer.learn.observations import Observations
 from mercer.solve import dual, iterative, solve_ridge
 from mercer.solve.dual import Direct
-from mercer.solve.iterative import Explained, Iterative
+from mercer.solve.iterative import Iterative, _Explained
 from mercer.solve.solver import CannotSolve
 
 KERNEL, ALPHA, N = Matern(1.5, 3.0), 0.1, 500
@@ -66,7 +66,7 @@ def test_leave_one_out_errors_are_those_of_the_direct_fit(rows):
 def test_landmarks_have_the_leverages_of_all_rows_up_to_what_they_miss(rows, rank, monkeypatch):
     monkeypatch.setattr(iterative, "LANDMARKS", rank)
     monkeypatch.setattr(iterative, "MISSED", 1e9)
-    known = Explained.of(problem_of(rows))
+    known = _Explained.of(problem_of(rows))
     exact, left = exact_left(rows, ALPHA), known.path.residuals(ALPHA)[1]
     gap = left.mean() - exact.mean()
     assert np.all(exact <= left * (1 + 1e-9))
@@ -91,7 +91,7 @@ def test_a_regressor_predicts_the_same_either_way(rng, monkeypatch):
     y, truth = (np.sin(2 * A[:, 0]) + 0.3 * rng.normal(size=len(A)) for A in (X, Z))
     options = {"kernel": KERNEL, "metric": None}
     exact = KernelRegressor(solver="direct", **options).fit(X, y)
-    monkeypatch.setattr("mercer.solve.auto.COMPETING", (Iterative(quick=True), Direct()))
+    monkeypatch.setattr("mercer.solve.auto._COMPETING", (Iterative(quick=True), Direct()))
     monkeypatch.setattr(Iterative, "cost", lambda self, problem: iterative.Cost(0.0, 0))
     auto = KernelRegressor(**options).fit(X, y)
     assert (auto.solver_, exact.solver_) == ("iterative", "direct")

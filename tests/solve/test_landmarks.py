@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from mercer import RBF, KernelRegressor, Matern
 from mercer.learn.observations import Observations
 from mercer.solve import LandmarkSolver, solve_ridge
-from mercer.solve.primal import LEAST, MOST, landmarks_within
+from mercer.solve.primal import LEAST, MOST, _landmarks_within
 
 
 def ridge_on(indices, kernel, rows, alpha):
@@ -78,10 +78,10 @@ def test_the_first_landmarks_alone_are_ridge_on_them(rng, weighted):
 
 
 def test_landmarks_are_as_many_as_the_memory_allows():
-    assert landmarks_within(10**6, 10**10) == MOST
-    assert landmarks_within(10**6, 10**6) == LEAST
-    assert landmarks_within(100, 10**10) == 100
-    assert LEAST < landmarks_within(10**6, 5 * 10**8) < MOST
+    assert _landmarks_within(10**6, 10**10) == MOST
+    assert _landmarks_within(10**6, 10**6) == LEAST
+    assert _landmarks_within(100, 10**10) == 100
+    assert LEAST < _landmarks_within(10**6, 5 * 10**8) < MOST
 
 
 @pytest.mark.parametrize("max_landmarks", [150, 600, 1200])

@@ -16,8 +16,8 @@ from mercer.solve import newton as logistic
 from mercer.solve.duality import Rounding
 from mercer.solve.newton import (
     LogisticProblem,
-    Workspace,
-    best_log_intercept,
+    _best_log_intercept,
+    _Workspace,
 )
 
 L = np.longdouble
@@ -119,7 +119,7 @@ def test_every_solver_of_ridge_finds_it(solver, n_classes):
     codes = (X[:, 0] > 0).astype(int) + (n_classes == 4) * 2 * (X[:, 1] > 0.5)
     codes = np.where(rng.random(120) < 0.1, rng.integers(n_classes, size=120), codes)
     problem = problem_of(X, codes, n_classes, 10.0)
-    space = Workspace(problem)
+    space = _Workspace(problem)
     space.solver = SOLVERS[solver]
     found = problem.solve(1e-6, space)
     assert found.converged
@@ -136,7 +136,7 @@ def test_steps_share_landmarks_and_products(monkeypatch):
     made, solved = [], []
     real, ridge = logistic.factorize, logistic.solve_ridge
     monkeypatch.setattr(logistic, "factorize", lambda *a, **k: made.append(1) or real(*a, **k))
-    monkeypatch.setattr(logistic, "COMPETING", (SOLVERS["iterative"],))
+    monkeypatch.setattr(logistic, "_COMPETING", (SOLVERS["iterative"],))
 
     def watched(problem, solver):
         solved.append(ridge(problem, solver))
@@ -161,7 +161,7 @@ def test_a_step_of_several_classes_is_newtons(solver, monkeypatch):
     n, q = 40, 4
     X, codes, C = rng.normal(size=(n, 2)), rng.permutation(n) % q, rng.uniform(1, 20, size=n)
     problem = problem_of(X, codes, q, C)
-    space = Workspace(problem)
+    space = _Workspace(problem)
     space.solver = SOLVERS[solver]
     K, A = RBF(1.0)(X), rng.normal(size=(n, q))
     A -= A.mean(axis=1, keepdims=True)
@@ -186,8 +186,8 @@ def test_few_products_for_all_classes_together(monkeypatch):
     """Ten classes cost about as many products with K as one, and as many steps."""
     X, codes = load_digits(return_X_y=True)
     X, codes = X[:600] / 16, codes[:600]
-    products, times = [], Workspace.times
-    monkeypatch.setattr(Workspace, "times", lambda *a: products.append(1) or times(*a))
+    products, times = [], _Workspace.times
+    monkeypatch.setattr(_Workspace, "times", lambda *a: products.append(1) or times(*a))
     found = problem_of(X, codes, 10, 100.0, 0.1).solve()
     assert found.converged
     assert found.n_iter <= 10
@@ -199,7 +199,7 @@ def test_coordinates_are_multiplied_without_a_matrix_of_rows(rng):
     problem = LogisticProblem(
         Training.of(Linear(), Phi), codes, 3, np.ones(60), Rounding.of(Linear(), Phi)
     )
-    space = Workspace(problem)
+    space = _Workspace(problem)
     assert space.known.product.way == "factored"
     V = rng.normal(size=(60, 3))
     assert_allclose(space.times(V), Phi @ Phi.T @ V)
@@ -222,7 +222,7 @@ def test_weights_of_several_classes_are_between_one_and_two():
 
 def test_the_gap_is_primal_minus_dual(monkeypatch):
     """Of a solution that is not exact, by the definition of both."""
-    monkeypatch.setattr(logistic, "MOST_NEWTON", 1)
+    monkeypatch.setattr(logistic, "_MOST_NEWTON", 1)
     rng = np.random.default_rng(0)
     X, codes = rng.normal(size=(40, 2)), rng.integers(2, size=40)
     found = problem_of(X, codes, 2, 1.0).solve(1e-6)
@@ -250,7 +250,7 @@ def test_the_best_intercept_balances_probabilities():
     rng = np.random.default_rng(0)
     values, C = 30 * rng.normal(size=50), rng.uniform(0.1, 5, size=50)
     for share in (1e-6, 0.5, 1 - 1e-6):
-        b = best_log_intercept(values, C, share * C.sum())
+        b = _best_log_intercept(values, C, share * C.sum())
         assert_allclose(C @ expit(values + b), share * C.sum(), rtol=1e-9)
 
 

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer import RBF, Laplacian
+from mercer import RBF, Laplacian, Linear
 from mercer.engine import evenly
-from mercer.solve import LeaveOneOut
+from mercer.rows import Training
+from mercer.solve import CoordinateRidge, LeaveOneOut, RidgeProblem, solve_ridge
 from mercer.solve.regularized import factor_shifted, inverse_diagonal
-from mercer.solve.ridge_path import RidgePath, best_alpha, search
+from mercer.solve.ridge_path import RidgePath, _search, best_alpha
+from mercer.space import MapOptions
 from oracles import ridge_without_each_row
 
 
@@ -28,10 +30,42 @@ def test_all_penalties_at_once_are_refits(rng, weighted, alpha):
     assert_allclose(path.errors(np.array([1.0, alpha]))[1], total, rtol=1e-8)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("candidates", [None, np.array([0.1, 1.0, 10.0])])
+def test_ridge_on_coordinates_is_that_on_their_map(rng, weighted, candidates):
+    F, T = rng.normal(size=(40, 6)) + 3, rng.normal(size=(40, 2)) + 5
+    weights = rng.uniform(0.2, 3.0, size=40) if weighted else None
+    weights = weights / weights.mean() if weighted else None
+    share = rng.uniform(0.3, 1.0, size=40)
+    rule = LeaveOneOut(candidates, share=share, spread=rng.uniform(size=40))
+    found = CoordinateRidge.of(F, T, rule, weights)
+    training, closed = Training.of(Linear(), F), MapOptions(basis="closed")
+    problem = RidgeProblem(training, T, rule, weights, intercept=True, map=closed)
+    slow = solve_ridge(problem, "primal")
+    assert_allclose(found.choice.alpha, slow.choice.alpha, rtol=1e-8)
+    assert_allclose(found.choice.error, slow.choice.error, rtol=1e-8)
+    Z = rng.normal(size=(5, 6))
+    assert_allclose(found(Z), slow.prediction(Z), rtol=1e-8)
+    left, other = found.left_out(share), slow.left_out(share=share)
+    assert_allclose(left.residuals, other.residuals, rtol=1e-8)
+    assert_allclose(left.left, other.left, rtol=1e-8)
+    errors = ridge_without_each_row(F, T, found.choice.alpha, weights)
+    assert_allclose(found.left_out().residuals, errors, rtol=1e-6)
+
+
+def test_ridge_on_landmarks_is_a_sum_of_kernels(rng):
+    X, T, kernel = rng.normal(size=(40, 2)), rng.normal(size=(40, 1)), RBF(0.5)
+    S = X[:15]
+    found, a, lengths = CoordinateRidge.on_landmarks(kernel(X, S), kernel(S), T, LeaveOneOut())
+    assert_allclose(T - kernel(X, S) @ a - found.b, found.misses, atol=1e-6)
+    assert_allclose(lengths[:15], 1.0, atol=1e-6)
+    assert np.all(lengths < 1 + 1e-6)
+
+
 def test_many_targets_are_taken_in_parts(rng, monkeypatch):
     F, T, alphas = rng.normal(size=(25, 6)), rng.normal(size=(25, 5)), np.array([0.1, 1.0])
     expected = RidgePath.of_coordinates(F.copy(), T).errors(alphas)
-    monkeypatch.setattr("mercer.solve.ridge_path.HELD_VALUES", 120)
+    monkeypatch.setattr("mercer.solve.ridge_path._HELD_VALUES", 120)
     assert_allclose(RidgePath.of_coordinates(F.copy(), T).errors(alphas), expected, rtol=1e-12)
 
 
@@ -124,7 +158,7 @@ def test_diagonal_of_an_inverse_from_its_factor(share, in_place, rng):
 
 @pytest.mark.parametrize("first", [0, 5, 850])
 def test_the_diagonal_of_an_inverse_takes_no_copy_of_a_large_factor(first, rng, monkeypatch):
-    monkeypatch.setattr("mercer.solve.regularized.HELD_VALUES", 1 << 14)
+    monkeypatch.setattr("mercer.solve.regularized._HELD_VALUES", 1 << 14)
     n, shift = 900, 1e-2
     A = rng.normal(size=(n, n))
     A = A @ A.T
@@ -144,7 +178,7 @@ def test_a_search_judged_by_some_rows_has_the_errors_of_refits(rng, weighted, mo
     F, T = rng.normal(size=(50, 4)), rng.normal(size=(50, 2)) + 3
     weights = rng.uniform(0.2, 3.0, size=50) if weighted else None
     weights = weights / weights.mean() if weighted else None
-    choice = search(F @ F.T, T, weights, LeaveOneOut(near=0.3), True)
+    choice = _search(F @ F.T, T, weights, LeaveOneOut(near=0.3), True)
     judged = evenly(50, 15)
     for alpha, error in zip(choice.alphas, choice.errors):
         squares = (ridge_without_each_row(F, T, alpha, weights)[judged] ** 2).sum(axis=1)

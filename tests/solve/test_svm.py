@@ -13,13 +13,13 @@ from mercer import RBF, Laplacian, Linear, Polynomial, Precomputed
 from mercer.engine.memory import MemoryLimitError
 from mercer.engine.sklearn_compat import libsvm
 from mercer.solve import box_dual, svm
-from mercer.solve.box_dual import BoxDual, Free, balanced
+from mercer.solve.box_dual import BoxDual, _balanced, _Free
 from mercer.solve.duality import (
     Rounding,
+    _hinge_range,
+    _weighted_quantiles,
     best_hinge_intercept,
     hinge_certificate,
-    hinge_range,
-    weighted_quantiles,
 )
 from mercer.solve.svm import MarginProblem
 
@@ -99,7 +99,7 @@ def test_the_bound_holds_for_machines_that_are_not_solved(rng, stop):
     K = kernel(X)
     exact = slow_machine(K, y, C)[0].astype(float)
     low, high = np.minimum(0, y * C), np.maximum(0, y * C)
-    c = balanced(np.clip(exact + stop * rng.normal(size=40), low, high), low, high)
+    c = _balanced(np.clip(exact + stop * rng.normal(size=40), low, high), low, high)
     values = K @ c
     b = best_hinge_intercept(y, C, values)
     got = hinge_certificate(y, C, c, b, values, Rounding.of(kernel, X), 1.0)
@@ -113,7 +113,7 @@ def test_the_gap_is_primal_minus_dual(rng):
     X, y = two_classes(rng, 40)
     C, K = rng.uniform(0.5, 2, size=40), RBF(1.0)(X)
     low, high = np.minimum(0, y * C), np.maximum(0, y * C)
-    c = balanced(np.clip(rng.normal(size=40), low, high), low, high)
+    c = _balanced(np.clip(rng.normal(size=40), low, high), low, high)
     b = 0.3
     primal = c @ K @ c / 2 + np.sum(C * np.maximum(0, 1 - y * (K @ c + b)))
     dual = y @ c - c @ K @ c / 2
@@ -126,9 +126,9 @@ def test_all_best_intercepts_are_found():
     """No support vector is free: every b between the two is best."""
     y, C = np.array([1.0, -1.0]), np.array([0.1, 0.1])
     values = np.array([0.1, -0.1])
-    assert_allclose(hinge_range(y, C, values), (-0.9, 0.9))
+    assert_allclose(_hinge_range(y, C, values), (-0.9, 0.9))
     assert best_hinge_intercept(y, C, values) == pytest.approx(0.0)
-    least, most = hinge_range(y, C, values, np.full(2, 0.05))
+    least, most = _hinge_range(y, C, values, np.full(2, 0.05))
     assert_allclose((least, most), (-0.95, 0.95))
 
 
@@ -192,9 +192,9 @@ def test_small_problems_hold_rows_near_the_margin(monkeypatch, kernel, weighted)
     y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=1500) > 0, 1.0, -1.0)
     C = 10.0 * (rng.uniform(0.2, 3, size=1500) if weighted else np.ones(1500))
     rounds, known = [], []
-    ascend, matrix = svm._WorkingSet._ascend, svm.KnownRows.matrix
+    ascend, matrix = svm._WorkingSet._ascend, svm._KnownRows.matrix
     monkeypatch.setattr(svm._WorkingSet, "_ascend", lambda *a: rounds.append(1) or ascend(*a))
-    monkeypatch.setattr(svm.KnownRows, "matrix", lambda s: known.append(len(s.rows)) or matrix(s))
+    monkeypatch.setattr(svm._KnownRows, "matrix", lambda s: known.append(len(s.rows)) or matrix(s))
     problem = problem_of(kernel, X, y, C)
     found = problem.solve(1e-4)
     assert len(rounds) <= 2
@@ -307,7 +307,7 @@ def test_the_inverse_follows_the_free_set(rng):
     A = rng.normal(size=(650, 700))
     K = A @ A.T
     problem = problem_of(Precomputed(), K, np.ones(650), 1.0)
-    free = Free.of(problem, np.arange(600)).with_more(problem, np.arange(600, 640))
+    free = _Free.of(problem, np.arange(600)).with_more(problem, np.arange(600, 640))
     assert free.with_more(problem, np.empty(0, dtype=int)) is free
     assert_allclose(free.inverse @ K[:640, :640], np.eye(640), atol=1e-6)
     fewer = free.without(np.arange(0, 640, 7))
@@ -325,7 +325,7 @@ def test_many_coefficients_stop_in_one_step(rng, monkeypatch):
     before = c.copy()
     ends = []
     for most in (1000, 100, 10):
-        monkeypatch.setattr(box_dual, "MOST_STOPPED", most)
+        monkeypatch.setattr(box_dual, "_MOST_STOPPED", most)
         ends.append(box_dual._to_the_bounds(left, H, c, low, high, -c.sum()))
         assert_allclose(c, before, rtol=0)
     assert np.count_nonzero((ends[0][0] == low) | (ends[0][0] == high)) > 150
@@ -337,7 +337,7 @@ def test_many_coefficients_stop_in_one_step(rng, monkeypatch):
 def test_no_coefficient_is_free(capfd):
     """LAPACK prints where it is asked to invert nothing."""
     problem = problem_of(Precomputed(), np.eye(2), np.array([1.0, -1.0]), 0.1)
-    assert Free.of(problem, np.empty(0, dtype=int)).inverse.shape == (0, 0)
+    assert _Free.of(problem, np.empty(0, dtype=int)).inverse.shape == (0, 0)
     dual = BoxDual(problem, np.zeros(2), 0.0, np.zeros(2))
     dual.solve(0.0)
     assert_allclose(dual.c, [0.1, -0.1])
@@ -350,7 +350,7 @@ def test_balanced_coefficients_stay_in_their_box(rng, total):
     low, high = np.minimum(0, y * 2), np.maximum(0, y * 2)
     c = rng.uniform(low, high)
     c[0] += total
-    got = balanced(np.clip(c, low, high), low, high)
+    got = _balanced(np.clip(c, low, high), low, high)
     assert abs(got.sum()) < 1e-12
     assert np.all((got >= low) & (got <= high))
 
@@ -418,6 +418,6 @@ def test_quantiles_of_many_kinks_need_few_of_them(rng, n):
                 slack = n * 2.3e-16 * weights.sum()
                 first = np.searchsorted(reached, wanted - slack, side="left")
                 last = np.searchsorted(reached, wanted + slack, side="right")
-                least, most = weighted_quantiles(t, weights, wanted, n * 2.3e-16)
+                least, most = _weighted_quantiles(t, weights, wanted, n * 2.3e-16)
                 assert least <= t[order][min(first, n - 1)] <= t[order][min(last, n - 1)] <= most
                 assert most - least <= np.ptp(t[order][max(first - 2, 0) : last + 3]) + 1e-300

@@ -54,7 +54,7 @@ def _on_a_copy(fit: _Method, keeps: Callable[[str], bool]) -> _Method:
         _refuse_masked(args, kwargs)
         work = object.__new__(type(self))
         work.__dict__ = {name: value for name, value in vars(self).items() if keeps(name)}
-        with using(_resources_of(self)):
+        with using(Resources.of(self, getattr(self, "kernel", None))):
             answer = fit(work, *args, **kwargs)
         self.__dict__ = vars(work)
         return self if answer is work else answer
@@ -62,17 +62,12 @@ def _on_a_copy(fit: _Method, keeps: Callable[[str], bool]) -> _Method:
     return cast(_Method, wrapped)
 
 
-def _resources_of(estimator):
-    """Memory, threads and progress: those of the estimator, else of its map."""
-    return Resources.of(estimator, getattr(estimator, "kernel", None))
-
-
 def with_resources(method: _Method) -> _Method:
     """A method that works on the estimator's threads, and shows its progress where asked."""
 
     @wraps(method)
     def wrapped(self, *args, **kwargs):
-        with using(_resources_of(self)):
+        with using(Resources.of(self, getattr(self, "kernel", None))):
             return method(self, *args, **kwargs)
 
     return cast(_Method, wrapped)
@@ -100,7 +95,7 @@ def on_fitted(method: _Method) -> _Method:
     @wraps(method)
     def here(self, X: Any, *args, **kwargs):
         check_kind(self, X, method.__name__)
-        with using(_resources_of(self)):
+        with using(Resources.of(self, getattr(self, "kernel", None))):
             return method(self, X, *args, **kwargs)
 
     answer = here if method.__name__ == "score" else lazily(here)

@@ -42,8 +42,8 @@ from .base import CLASS_WEIGHT, all_or_nothing, on_fitted, to_namespace_of
 from .kernel_map import KernelMap
 from .map_method import Labels, MapMethod, functions
 
-# Folds that choose C.
-FOLDS = 5
+# Candidates of C="auto", and the folds that choose.
+CANDIDATES, _FOLDS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0), 5
 
 # Squares of larger ones leave the range of numbers.
 _MOST_C = 1e100
@@ -146,10 +146,11 @@ class CertifiedClassifier(Labels, MapMethod):
         return limit if rows.fit is None else max(1, limit - coordinates_bytes(*rows.points.shape))
 
     def _sample_for_C(self, rows, most):
-        """Rows that choose C, whose kernel matrix and parts of it fit the memory."""
+        """(rows that choose C, their kernel matrix): it and its parts fit the memory."""
         fit = int((self._room(rows) / matrix_bytes(1, copies=4)) ** 0.5)
         drawn = np.random.default_rng(0).permutation(len(rows.codes))
-        return np.sort(drawn[: min(most, fit)])
+        some = np.sort(drawn[: min(most, fit)])
+        return some, gram_of(rows, some)
 
     def _folds_for_C(self, codes):
         """(rows that train, rows that test) of five folds, each with every class."""
@@ -159,7 +160,7 @@ class CertifiedClassifier(Labels, MapMethod):
                 f"C='auto' leaves out folds and needs two rows of each class, got {smallest} of "
                 "one: give C as a number."
             )
-        folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=0)
+        folds = StratifiedKFold(min(_FOLDS, smallest), shuffle=True, random_state=0)
         return folds.split(codes, codes)
 
     # --- reading ----------------------------------------------------------------------------------

@@ -24,9 +24,9 @@ from .left_out import share_interval
 from .map_method import Labels
 
 # Bins of the expected calibration error.
-BINS = 15
+_BINS = 15
 # Prior deviation of a class's bias, in logits: few rows then cannot make it large.
-BIAS = 1.0
+_BIAS = 1.0
 # Prior of the logarithm of 1 / temperature: mean and deviation. Where all rows are told apart, the
 # likelihood alone would ask for certainty.
 SHARPNESS, SHARPNESS_DEVIATION = float(np.log(4.0)), 1.0
@@ -195,14 +195,14 @@ class KernelClassifier(Labels, LearnedModel):
                 scores[np.ix_(new, np.searchsorted(self.classes_, classes))] = as_numpy(found)
             # A class that a fold has not seen is as unlikely as any.
             scores = np.where(np.isnan(scores), np.nanmin(scores), scores)
-        self.temperature_, self.bias_ = calibrated(scores, truth, counts)
+        self.temperature_, self.bias_ = _calibrated(scores, truth, counts)
         P = self._probabilities(scores)
         likelihood = np.maximum(P[np.arange(len(P)), truth], 1e-300)
         self.leave_one_out_hits_ = (P.argmax(axis=1) == truth).astype(float)
         self.leave_one_out_accuracy_ = float(np.average(self.leave_one_out_hits_, weights=counts))
         self.error_interval_ = share_interval(1.0 - self.leave_one_out_hits_, counts)
         self.leave_one_out_log_loss_ = float(-np.average(np.log(likelihood), weights=counts))
-        self.calibration_error_ = expected_calibration_error(P, truth, weights=counts)
+        self.calibration_error_ = _expected_calibration_error(P, truth, weights=counts)
         one = np.eye(len(self.classes_))[truth]
         shares = np.average(one, axis=0, weights=counts)
         losses, of_shares = (((one - Q) ** 2).sum(axis=1) for Q in (P, shares))
@@ -212,7 +212,7 @@ class KernelClassifier(Labels, LearnedModel):
     def _log_loss(self, scores, T, weights):
         """Mean log loss of scores, with the temperature and the biases that suit them best."""
         truth = T.argmax(axis=1)
-        temperature, bias = calibrated(scores, truth, weights)
+        temperature, bias = _calibrated(scores, truth, weights)
         logs = log_softmax(scores / temperature + bias, axis=1)
         return -np.average(logs[np.arange(len(logs)), truth], weights=weights)
 
@@ -259,7 +259,7 @@ class KernelClassifier(Labels, LearnedModel):
         return self.classes_[best]
 
 
-def calibrated(
+def _calibrated(
     scores: np.ndarray, truth: np.ndarray, weights: np.ndarray | None = None
 ) -> tuple[float, np.ndarray]:
     """(temperature, biases) with the largest posterior density: both are shrunk, a little."""
@@ -275,10 +275,10 @@ def calibrated(
         value = counts[:, 0] @ (logsumexp(logits, axis=1) - (one * logits).sum(axis=1))
         gradient = counts * (P - one)
         slope = np.concatenate([[inverse * (gradient * scores).sum()], gradient.sum(axis=0)])
-        slope[1:] += bias / BIAS**2
+        slope[1:] += bias / _BIAS**2
         off = (theta[0] - SHARPNESS) / SHARPNESS_DEVIATION
         slope[0] += off / SHARPNESS_DEVIATION
-        return value + 0.5 * (bias**2).sum() / BIAS**2 + 0.5 * off**2, slope
+        return value + 0.5 * (bias**2).sum() / _BIAS**2 + 0.5 * off**2, slope
 
     start = np.concatenate([[SHARPNESS], np.zeros(t)])
     bounds = [(np.log(0.1), np.log(100.0))] + [(None, None)] * t
@@ -287,8 +287,8 @@ def calibrated(
     return float(np.exp(-theta[0])), theta[1:]
 
 
-def expected_calibration_error(
-    P: np.ndarray, truth: np.ndarray, bins: int = BINS, weights: np.ndarray | None = None
+def _expected_calibration_error(
+    P: np.ndarray, truth: np.ndarray, bins: int = _BINS, weights: np.ndarray | None = None
 ) -> float:
     """Mean gap between confidence and accuracy, over bins of confidence."""
     counts = np.ones(len(truth)) if weights is None else weights

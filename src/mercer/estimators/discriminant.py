@@ -10,14 +10,14 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..engine import Domain, as_numpy, is_number, itemsize, on_device_of, require
+from ..engine import Domain, as_numpy, is_number, on_device_of, require
 from ..expansion import Expansion, RKHSFunction
 from ..kernels import Data, Input, KernelLike
 from ..kernels import points as pts
 from ..rows import Column, in_pieces, refuse_stream
 from ..solve import CannotSolve, Fisher, RidgeProblem, Shrinkage, solve_ridge
 from .base import CLASS_WEIGHT, all_or_nothing, on_fitted, to_namespace_of
-from .kernel_map import KernelMap, keep_fit, map_options, resources_of
+from .kernel_map import KernelMap, map_options, resources_of
 from .map_method import ClassScores, MapMethod, as_points, functions
 from .ridge import landmarks_of
 
@@ -201,7 +201,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
             self._keep(solution, Fisher.of_solution(solution, problem), len(self.classes_))
         else:
             self.n_iter_ = 1  # a direct solve is one step
-            Phi = self._keep_map(problem, solution)
+            Phi = self._keep_sums(problem, solution)
         if self.classes_.dtype.kind in "biuf" and (iterative or Phi is not None):
             self.classes_ = to_namespace_of(self.classes_, self.priors_)
         return Phi
@@ -215,7 +215,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         T = np.eye(len(self.classes_))[found.T]
         return T if found.is_held else Column(T, "y")
 
-    def _keep_map(self, problem, solution):
+    def _keep_sums(self, problem, solution):
         """On the coordinates of a map, from sums over the rows."""
         fit = solution.cached("fit", lambda: None)
         spread, rank = fit.sums.spread if problem.labels else fit.sums, fit.map.width
@@ -225,9 +225,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
             self._check_classes(spread.n)
         if self.shrinkage_ == 0 and rank > spread.n - len(self.classes_):
             raise self._singular(spread.n, rank)
-        self.kernel_map_ = self._new_map(center=True)
-        problem.training.keep_names(self.kernel_map_)
-        keep_fit(self.kernel_map_, fit)
+        self._keep_map(problem.training, fit, center=True)
         self.means_ = (spread.cross / spread.target[None, :]).T + spread.mean[None, :]
         self._keep(solution, Fisher.of_solution(solution, problem, spread), rank)
         self.scalings_ = self.projection_.coef
@@ -275,9 +273,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
     def transform(self, X: Data) -> np.ndarray:
         """Scores along the axes, for every row."""
         points = self._points(X)
-        scores = self.projection_(points)
-        # Coefficients on all rows are in double precision, whatever the data.
-        return as_points(scores, points) if itemsize(points) == 4 else scores
+        return as_points(self.projection_(points), points)
 
     @on_fitted
     def decision_function(self, X: Data) -> np.ndarray:

@@ -260,8 +260,8 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         for name in ("machine_", "points_", "estimator_", "kernel_map_"):
             self.__dict__.pop(name, None)
         # A tolerance that is safe for the estimator, where the user has not given the map.
-        safe = whitens(self.estimator) and not isinstance(self.kernel, KernelMap)
-        return training, {"tol": safe_tol(X)} if safe else {}, params
+        safe = _whitens(self.estimator) and not isinstance(self.kernel, KernelMap)
+        return training, {"tol": _safe_tol(X)} if safe else {}, params
 
     def _inputs(self, training, changes):
         """A fresh estimator, and its input for the training points."""
@@ -476,7 +476,7 @@ _WHITEN = {
 _SCALE_BY_CHOICE = {"CCA", "PLSCanonical", "PLSRegression", "PLSSVD"}
 
 
-def whitens(estimator: Any) -> bool:
+def _whitens(estimator: Any) -> bool:
     """Whether the estimator, or one inside it, scales small directions up.
 
     Not PCA(n, whiten=True) and FastICA(n): they scale the n largest directions alone.
@@ -488,7 +488,7 @@ def whitens(estimator: Any) -> bool:
     return any(map(_whitens_itself, [estimator, *inside]))
 
 
-def safe_tol(X: Any) -> float:
+def _safe_tol(X: Any) -> float:
     """The root of the rounding unit: a direction that small still has half of its digits."""
     block = first_block(X)
     dtypes = getattr(block, "dtypes", None)  # a frame's, also Dask's

@@ -50,14 +50,14 @@ FEW_CLASSES, MANY_ROWS = 5, 500
 # Rows from which on a linear model is tried, and trees.
 FEW_ROWS, LEAST_ROWS = 20, 50
 # A kernel whose large errors, left out, are so many times those of the folds judges itself.
-CLEARLY_WORSE = 1.1
+_CLEARLY_WORSE = 1.1
 # Fewer rows are left out where each error needs its neighbours.
-JUDGED_BY_NEIGHBOURS = 500
+_JUDGED_BY_NEIGHBOURS = 500
 # Rows left out are predicted better than by the mean from so many standard errors on; how the
 # warning begins where they are not.
 STANDARD_ERRORS, UNINFORMATIVE = 2.0, "rows left out are predicted no better than by "
 # A stack with more wrong classes than the kernel alone, by so many standard errors, is not taken.
-CLEARLY_MORE_WRONG = 1.0
+_CLEARLY_MORE_WRONG = 1.0
 # Certified error of the function, relative to the function: certificates are bounds in the norm of
 # the kernel's space, and errors of predictions are 100 to 1000 times smaller, as a rule. Then the
 # same where iterations replace a factorisation; and products, and seconds of one core, at most.
@@ -65,16 +65,16 @@ TOL, DIGITS, MAX_ITER, PATIENCE = 1e-3, 1e-5, 300, {"cpu": 2e3, "device": 1e6}
 # Columns of the rows, and the penalty, by which a fit is planned before its kernel is known.
 PLANNED_COLUMNS, PLANNED_ALPHA = 8, 0.1
 # With more columns than this a full metric becomes a diagonal one: it has the square of the number.
-MOST_FULL = 500
+_MOST_FULL = 500
 # Parameters that do not change what is searched for.
-BESIDE = ("verbose", "memory_limit", "solver")
+_BESIDE = ("verbose", "memory_limit", "solver")
 
 # From rows to a part of the stack and the shares of the columns in it, not scaled.
-Learner = Callable[[Observations], tuple[Any, np.ndarray]]
+_Learner = Callable[[Observations], tuple[Any, np.ndarray]]
 
 
 @dataclass(frozen=True)
-class JudgedRows:
+class _JudgedRows:
     """Some training rows, each predicted without itself.
 
     T : their targets, as columns of numbers
@@ -89,7 +89,7 @@ class JudgedRows:
     residuals: np.ndarray
     variances: np.ndarray
     weights: np.ndarray
-    learners: dict[str, Learner]
+    learners: dict[str, _Learner]
     signal: np.ndarray | None
 
 
@@ -159,7 +159,7 @@ class LearnedModel(EncodedTable):
             with using(beside_table(n, d + t)):
                 return fit(Z, targets)
 
-    def _fit_rows(self, Z, targets, used, checkpoint) -> JudgedRows:
+    def _fit_rows(self, Z, targets, used, checkpoint) -> _JudgedRows:
         rng = as_generator(self.random_state)
         self.copied_rows_ = 0
         if targets.classes is None:
@@ -177,7 +177,7 @@ class LearnedModel(EncodedTable):
         solution = self._solved(rows, targets, rng)
         chosen_rows = kept if len(kept) else folds.judged(rng)
         if solution.solver == "iterative":
-            chosen_rows = chosen_rows[:: max(1, len(chosen_rows) // JUDGED_BY_NEIGHBOURS)]
+            chosen_rows = chosen_rows[:: max(1, len(chosen_rows) // _JUDGED_BY_NEIGHBOURS)]
         judged = rows.some(chosen_rows)
         self._keep_uncertainty(rows, solution, rng)
         variances = self._uncertainty.judged(
@@ -215,11 +215,11 @@ class LearnedModel(EncodedTable):
             own = left_out(solution, self._function)
             # Kernels of the folds judge that of all rows, unless it is clearly worse: without
             # noise, errors differ by orders of magnitude between kernels that are much alike.
-            if unseen is None or _large(own) > CLEARLY_WORSE * _large(errors):
+            if unseen is None or _large(own) > _CLEARLY_WORSE * _large(errors):
                 self.validation_, errors = "leave-one-out", own
         if together:
             self.validation_ += ", copies of a row together"
-        learners: dict[str, Learner] = {}
+        learners: dict[str, _Learner] = {}
         joins = self.stack and self.kernel is None and not targets.constant
         if joins and rows.n >= FEW_ROWS:
             unseen_X = rows.X
@@ -230,7 +230,7 @@ class LearnedModel(EncodedTable):
                 rows, targets, unseen_X, chosen_rows, left_out, (T, errors, place, weights)
             )
         signal = _signal(rows, solution)
-        return JudgedRows(T, errors, as_numpy(variances)[place], weights, learners, signal)
+        return _JudgedRows(T, errors, as_numpy(variances)[place], weights, learners, signal)
 
     def _stacked(self, rows, targets, unseen_X, chosen, left_out, main):
         """Errors of the stack, with the weights of other rows, and how its parts are learned.
@@ -241,10 +241,10 @@ class LearnedModel(EncodedTable):
         X, classes = rows.X, targets.classes is not None
         known = np.bincount(place, (errors**2).sum(axis=1)) / np.bincount(place)
         asked = (rows, unseen_X, chosen, known)
-        on_host = is_numpy(X) and X.shape[1] <= MOST_FULL
+        on_host = is_numpy(X) and X.shape[1] <= _MOST_FULL
         solution, linear, _ = linear_part(rows)
         models = {KERNEL: T - errors, LINEAR: T - left_out(solution, linear)}
-        learners: dict[str, Learner] = {LINEAR: lambda rows: linear_part(rows)[1:]}
+        learners: dict[str, _Learner] = {LINEAR: lambda rows: linear_part(rows)[1:]}
         kinds = {TREES: classes or T.shape[1] > MOST_BOOSTED}
         if classes and T.shape[1] <= FEW_CLASSES and rows.n >= MANY_ROWS:
             kinds[BOOSTED] = False
@@ -283,7 +283,7 @@ class LearnedModel(EncodedTable):
                 weights * (values.argmax(axis=1) != T.argmax(axis=1))
                 for values in (predicted, models[KERNEL])
             )
-            if _beyond_chance(of_stack - of_kernel, CLEARLY_MORE_WRONG):
+            if _beyond_chance(of_stack - of_kernel, _CLEARLY_MORE_WRONG):
                 return errors, {}
         of_parts = {name: float(c) for name, c in zip(models, w) if c > 0}
         self._join(rows, targets, of_parts, learners)
@@ -437,7 +437,7 @@ class LearnedModel(EncodedTable):
         more rows, such kernels judge what was learned, or some rows are kept from the search.
         """
         sets = self._setsof_columns(np.arange(rows.X.shape[1]))
-        metric = "diagonal" if self.metric == "full" and len(sets[0]) > MOST_FULL else self.metric
+        metric = "diagonal" if self.metric == "full" and len(sets[0]) > _MOST_FULL else self.metric
         chosen, unseen, kept = sets[0], None, np.empty(0, dtype=int)
         seed = int(choosing.integers(2**31))
         folds = CrossFit(rows, targets, self.kernel, self.n_rounds, seed)
@@ -556,7 +556,7 @@ def _key_of(model, *arrays):
     """A name made from the rows, the targets, the weights and the parameters."""
     digest = hashlib.sha256(type(model).__name__.encode())
     for name, value in sorted(model.get_params(deep=False).items()):
-        if name not in BESIDE:
+        if name not in _BESIDE:
             digest.update(f"{name}={value!r};".encode())
     for array in arrays:
         values = np.ascontiguousarray(as_numpy(array)) if array is not None else np.empty(0)

@@ -10,13 +10,12 @@ from ..kernels import Data, KernelLike, Precomputed
 from ..rows import Training
 from ..solve import LogisticProblem
 from .base import on_fitted
-from .certified import CertifiedClassifier, WeightedRows, gram_of
+from .certified import CANDIDATES, CertifiedClassifier, WeightedRows
 from .kernel_map import KernelMap
 from .map_method import ClassScores
 
-# Candidates of C="auto", and the rows that choose.
-CANDIDATES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
-ROWS_FOR_C = 1500
+# Rows that choose C="auto".
+_ROWS_FOR_C = 1500
 
 
 class KernelLogistic(ClassScores, CertifiedClassifier):
@@ -141,8 +140,7 @@ class KernelLogistic(ClassScores, CertifiedClassifier):
     # --- C ----------------------------------------------------------------------------------------
 
     def _chosen_C(self, rows: WeightedRows) -> float:
-        some = self._sample_for_C(rows, ROWS_FOR_C)
-        K = gram_of(rows, some)
+        some, K = self._sample_for_C(rows, _ROWS_FOR_C)
         part = rows.part(Precomputed(), K, some)
         losses = self._left_out(part) if len(self.classes_) == 2 else self._folds(part)
         self.cv_losses_ = losses / part.weights.sum()

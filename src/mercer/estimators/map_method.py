@@ -22,7 +22,7 @@ from ..kernels import Data, Input
 from ..kernels import points as pts
 from ..rows import Training, in_pieces, lazily, refuse_stream
 from .base import KernelEstimator, all_or_nothing, on_fitted
-from .kernel_map import KernelMap, fit_rows, read_rows
+from .kernel_map import KernelMap, fit_rows, keep_fit, read_rows
 from .preimages import has_points, preimage
 
 
@@ -49,6 +49,12 @@ class MapMethod(KernelEstimator):
         self.kernel_map_, self.kernel_ = kernel_map, kernel_map.kernel_
         training.keep_names(self)
         return fit
+
+    def _keep_map(self, training: Training, fit: MapFit, **changes) -> None:
+        """Keep a map that a solver has fitted as kernel_map_."""
+        self.kernel_map_ = self._new_map(**changes)
+        training.keep_names(self.kernel_map_)
+        keep_fit(self.kernel_map_, fit)
 
 
 class Projection(TransformerMixin, MapMethod):
@@ -91,9 +97,7 @@ class Projection(TransformerMixin, MapMethod):
 def functions(linear: Any):
     """Functions on a map, or an Expansion, as RKHSFunctions: one, or a list of several."""
     try:
-        expansion = linear
-        if not isinstance(linear, Expansion):
-            expansion = linear.map.expand(linear.coef, linear.b)
+        expansion = linear if isinstance(linear, Expansion) else linear.expanded()
         listed = [expansion.column(j) for j in range(expansion.W.shape[1])]
     except ValueError as reason:  # a closed map, a Gram matrix, the residual coordinate
         raise AttributeError(f"function_ is not available: {reason}") from reason

@@ -46,7 +46,7 @@ _TIED = 1e-6
 
 
 @dataclass(frozen=True)
-class Extremes:
+class _Extremes:
     """The largest of the scores and of their negatives, and the first row close to each; they add.
 
     From these follow the signs of components, whatever the order of the passes.
@@ -56,7 +56,7 @@ class Extremes:
     at: np.ndarray
 
     @classmethod
-    def of(cls, scores: Any, start: int = 0) -> "Extremes":
+    def of(cls, scores: Any, start: int = 0) -> "_Extremes":
         scores = as_numpy(scores).astype(np.float64)
         both = np.stack([scores, -scores])
         largest = both.max(axis=1)
@@ -68,7 +68,7 @@ class Extremes:
         tied = np.abs(gap) <= _TIED * np.maximum(np.abs(self.largest), np.abs(other.largest))
         at = np.where(gap > 0, other.at, self.at)
         at = np.where(tied, np.minimum(self.at, other.at), at)
-        return Extremes(np.maximum(self.largest, other.largest), at)
+        return _Extremes(np.maximum(self.largest, other.largest), at)
 
     def signs(self) -> np.ndarray:
         """-1 where the first entry within tolerance of the largest |entry| is negative."""
@@ -79,7 +79,7 @@ class Extremes:
 
 def _extremes(linear, points, start=0):
     """The step of a fold that finds the largest and smallest scores."""
-    return Extremes.of(linear(points), start)
+    return _Extremes.of(linear(points), start)
 
 
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):

@@ -162,7 +162,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
                 paths += [np.zeros(1)] * (wanted - j)
                 break
             starts = self._starts(rest, principal[:, : j + 1], random)
-            w, path, settled = most_dispersed(rest, starts, self.max_iter)
+            w, path, settled = _most_dispersed(rest, starts, self.max_iter)
             if not settled:
                 warnings.warn(
                     f"component {j} still changed signs after max_iter={self.max_iter} steps.",
@@ -198,7 +198,7 @@ def _polarity(projections: np.ndarray):
     return xp.where(projections < 0, -one, one)
 
 
-def most_dispersed(Y: np.ndarray, P: np.ndarray, max_iter: int):
+def _most_dispersed(Y: np.ndarray, P: np.ndarray, max_iter: int):
     """The best direction over all starts P (columns of signs), its dispersions, whether it settled.
 
     All starts step together: w = Y'p / |Y'p|, p = sign(Y w). A start has settled when no sign

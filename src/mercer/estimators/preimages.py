@@ -10,7 +10,7 @@ point of feature space is a sum over landmarks.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any, Literal
 
@@ -30,10 +30,10 @@ from ..engine import (
     row_norms,
 )
 from ..feature_map import FeatureMap
-from ..kernels import RBF, Kernel, Scaled
+from ..kernels import RBF, Kernel, Linear, Scaled
 from ..rows import HeldRows, Training
 from ..solve import Given, RidgeProblem, solve_ridge
-from ..space import Corrected
+from ..space import Corrected, MapOptions
 from .base import kernel_of
 
 _TINY = 1e-30
@@ -209,13 +209,16 @@ def _learned(back, alpha):
     Z, X = back.coordinates, back.points
     # The coefficients have as many columns, and are dense anyway.
     T = on_device_of(X.toarray() if scipy.sparse.issparse(X) else X, Z)
-    if back.ridge_kernel is None:
-        unit = float(namespace(Z).mean(row_norms(Z, namespace(Z))))
-        penalties = Given(np.full(T.shape[1], alpha * unit))
-        return solve_ridge(RidgeProblem.on_coordinates(Z, T, penalties), "primal").prediction
-    training = Training(back.ridge_kernel.bind_points(Z, None), HeldRows(Z), current())
-    problem = RidgeProblem(training, T, Given(np.full(T.shape[1], alpha)))
-    return solve_ridge(problem, "primal").expansion
+    options: dict[str, Any] = {}
+    kernel, resources = back.ridge_kernel, current()
+    if kernel is None:  # the caller has found room for the coordinates
+        kernel, resources = Linear(), replace(resources, memory_limit=None)
+        alpha *= float(namespace(Z).mean(row_norms(Z, namespace(Z))))
+        options = {"intercept": True, "map": MapOptions(basis="closed")}
+    training = Training(kernel.bind_points(Z, None), HeldRows(Z), resources)
+    problem = RidgeProblem(training, T, Given(np.full(T.shape[1], alpha)), **options)
+    solution = solve_ridge(problem, "primal")
+    return solution.prediction if options else solution.expansion
 
 
 def on_scores(kernel: Kernel):
@@ -227,7 +230,7 @@ def on_scores(kernel: Kernel):
     return kernel if general and not weights_per_column else RBF("scale")
 
 
-def steepness(kernel: Kernel, S: np.ndarray):
+def _steepness(kernel: Kernel, S: np.ndarray):
     """-dk/d(d^2), up to a factor, of any rows against S; refused where a kernel has none."""
     found = kernel.slope_against(S)
     if found is not None:
@@ -248,7 +251,7 @@ def _fixed_point(kernel, S, weights, max_iter, tol):
     """
     if scipy.sparse.issparse(S):
         S = S.toarray()
-    xp, steepest = namespace(weights), steepness(kernel, S)
+    xp, steepest = namespace(weights), _steepness(kernel, S)
     near = kernel.against(S)
     S = on_device_of(S, weights)
     start = xp.argmax(weights @ near(S).T, axis=1)

@@ -24,7 +24,7 @@ COVERAGE, DEVIATIONS = 0.9, 1.6448536269514722
 # Rows with similar predictions that say how large errors are there, and numbers of such levels.
 LEVEL_ROWS, MOST_LEVELS = 50, 9
 # Predictions whose deviation is a smaller share of that of the errors have one level.
-LEAST_SPREAD = 0.1
+_LEAST_SPREAD = 0.1
 
 
 class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
@@ -170,7 +170,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         self.leave_one_out_rmse_ = float(rmse[0]) if self._flat else rmse
         self.leave_one_out_errors_ = errors * targets.scale
         deviations = np.sqrt(left_out.variances)[:, None]
-        self.levels_, self.calibration_ = by_level(predicted, errors, deviations, counts)
+        self.levels_, self.calibration_ = _by_level(predicted, errors, deviations, counts)
         self.widening_ = np.ones(errors.shape[1])
         if refits is not None:
             self._judge_by_groups(refits, values, targets.weights, used)
@@ -180,8 +180,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         interval = rmse_interval(self.leave_one_out_errors_**2, counts)
         self.error_interval_ = interval[:, 0] if self._flat else interval
         squares = (T**2 - errors**2).sum(axis=1)
-        # Where a few rows hold most of the variance, squares alone tell of these few.
-        absolute = (np.abs(T - weighted_quantile(T, 0.5, counts)) - np.abs(errors)).sum(axis=1)
+        # If a few rows hold most of the variance, squares alone tell of these few.
+        absolute = (np.abs(T - _weighted_quantile(T, 0.5, counts)) - np.abs(errors)).sum(axis=1)
         self._compare([squares, absolute], counts, targets.constant)
         return self
 
@@ -217,7 +217,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         rmse = np.sqrt(np.average(errors**2, axis=0, weights=counts))
         self.leave_one_out_rmse_ = float(rmse[0]) if self._flat else rmse
         self.leave_one_out_errors_, self.left_out_ = errors, used
-        self.widening_ = weighted_quantile(np.abs(errors) / std, COVERAGE, counts) / DEVIATIONS
+        self.widening_ = _weighted_quantile(np.abs(errors) / std, COVERAGE, counts) / DEVIATIONS
 
     @overload
     def predict(self, X: ArrayLike, return_std: Literal[False] = False) -> np.ndarray: ...
@@ -303,7 +303,7 @@ def _numbers(y) -> np.ndarray:
         raise
 
 
-def by_level(
+def _by_level(
     predicted: np.ndarray, errors: np.ndarray, deviations: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(predictions, factors there), both (targets, levels): noise often grows with the prediction.
@@ -317,7 +317,7 @@ def by_level(
     near = n if levels == 1 else max(LEVEL_ROWS, n // 10)
     # The share of rows that makes the coverage hold for a new one, too.
     share = min(1.0, np.ceil(COVERAGE * (near + 1)) / near)
-    alike = predicted.std(axis=0) < LEAST_SPREAD * errors.std(axis=0)
+    alike = predicted.std(axis=0) < _LEAST_SPREAD * errors.std(axis=0)
     at, factors = np.empty((2, t, levels))
     for j in range(t):
         order = np.argsort(predicted[:, j], kind="stable")
@@ -325,12 +325,12 @@ def by_level(
             some = order[start : start + near]
             at[j, i] = np.median(predicted[some, j])
             some = order if alike[j] else some
-            found = weighted_quantile(ratio[some, j : j + 1], share, weights[some])[0]
+            found = _weighted_quantile(ratio[some, j : j + 1], share, weights[some])[0]
             factors[j, i] = found / DEVIATIONS
     return at, factors
 
 
-def weighted_quantile(values: np.ndarray, share: float, weights: np.ndarray) -> np.ndarray:
+def _weighted_quantile(values: np.ndarray, share: float, weights: np.ndarray) -> np.ndarray:
     """Weighted quantiles of each column: with all below it, the value has this share of weight."""
     order = np.argsort(values, axis=0)
     reached = np.cumsum(weights[order], axis=0) / weights.sum()

@@ -23,7 +23,7 @@ from ..solve import (
     solve_ridge,
 )
 from .base import all_or_nothing, on_fitted
-from .kernel_map import KernelMap, keep_fit, map_options, resources_of
+from .kernel_map import KernelMap, map_options, resources_of
 from .map_method import MapMethod, functions
 
 _SOLVER = {"dual": "direct"}
@@ -136,9 +136,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         found.keep_names(self)
         fit = solution.cached("fit", lambda: None)
         if fit is not None:
-            self.kernel_map_ = self._new_map()
-            found.keep_names(self.kernel_map_)
-            keep_fit(self.kernel_map_, fit)
+            self._keep_map(found, fit)
         solution.forget()
         self.solution_, self.single_target_ = solution, found.single
         self.kernel_ = solution.kernel

@@ -27,11 +27,11 @@ from ..solve import RidgeSolution, solve_ridge
 from .left_out import FOLDS
 
 # Weights below this are left out.
-LEAST = 0.05
+_LEAST = 0.05
 # Parts of the rows: the weights of the others predict each, so that errors are not flattered.
-PARTS = 5
+_PARTS = 5
 # Models whose squared error is so many times that of the kernel get no weight.
-HOPELESS = 2.0
+_HOPELESS = 2.0
 # C of logistic regression, from which on it grows while rows left out are predicted better; rows of
 # it, at most, and steps; and the score of a class that it has not seen.
 SMALLEST_C, LARGEST_C, LOGISTIC_ROWS, STEPS, UNSEEN = 0.01, 1000.0, 5000, 100, -1e3
@@ -46,9 +46,9 @@ def weighed(
     """
     mean = np.average(T, axis=0, weights=weights)
     P = np.stack(predicted) - mean
-    part = np.random.default_rng(0).permutation(len(T)) % PARTS
+    part = np.random.default_rng(0).permutation(len(T)) % _PARTS
     own = np.empty((len(T), len(P)))
-    for i in range(PARTS):
+    for i in range(_PARTS):
         known = part != i
         own[~known] = _non_negative(T[known] - mean, P[:, known], weights[known])
     return _non_negative(T - mean, P, weights), own
@@ -89,7 +89,7 @@ class ClassShares(TravelsAsNumPy):
         return replace(self, weight=weight * self.weight)
 
 
-def logistic(X: np.ndarray, T: np.ndarray, weights: np.ndarray | None, C: float) -> ClassShares:
+def _logistic(X: np.ndarray, T: np.ndarray, weights: np.ndarray | None, C: float) -> ClassShares:
     """Logistic regression on scaled columns; a row of T has the shares of the classes there."""
     some = np.random.default_rng(0).permutation(len(X))[:LOGISTIC_ROWS]
     scales, centre = column_scales(X), X.mean(axis=0)
@@ -121,7 +121,7 @@ def logistic_part(
     """
     T, C, best = as_numpy(rows.T), SMALLEST_C, None
     while C <= LARGEST_C:
-        learn = partial(logistic, C=C)
+        learn = partial(_logistic, C=C)
         found = out_of_fold(rows, unseen_X, chosen, known, learn)
         error = np.inf if found is None else float(((found - T[chosen]) ** 2).sum())
         if best is not None and error > best[0]:
@@ -169,17 +169,17 @@ def out_of_fold(
         own = None if weights is None else weights[others]
         found[part == i] = learn(X[others], T[others], own)(unseen_X[new])
         error = ((found[part == i] - T[new]) ** 2).sum(axis=1).mean()
-        if i == 0 and error > HOPELESS * known[part == 0].mean():
+        if i == 0 and error > _HOPELESS * known[part == 0].mean():
             return None
     return found
 
 
 def _non_negative(T, predicted, weights):
-    """Weights of at least LEAST, or zero, whose sum is at most one."""
+    """Weights of at least _LEAST, or zero, whose sum is at most one."""
     root = np.sqrt(weights)[:, None]
     A = (root * predicted).reshape(len(predicted), -1).T
     w = _on_simplex(A, (root * T).ravel())
-    kept = w >= LEAST
+    kept = w >= _LEAST
     if not kept.all() and kept.any():
         w[kept] = _on_simplex(A[:, kept], (root * T).ravel())
     return np.where(kept, w, 0.0)

@@ -23,14 +23,13 @@ from ..engine import (
 from ..kernels import Data, KernelLike, Precomputed
 from ..solve import MarginProblem
 from .base import on_fitted
-from .certified import CertifiedClassifier, WeightedRows, gram_of
+from .certified import CANDIDATES, CertifiedClassifier, WeightedRows, gram_of
 from .kernel_map import KernelMap
 
 # With more than two classes, rows whose kernel matrix is stored once for all pairs.
-STORED = 4000
-# Candidates of C="auto", and the rows that choose.
-CANDIDATES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
-ROWS_FOR_C = 3000
+_STORED = 4000
+# Rows that choose C="auto".
+_ROWS_FOR_C = 3000
 
 
 class KernelSVC(CertifiedClassifier):
@@ -185,14 +184,14 @@ class KernelSVC(CertifiedClassifier):
 
     def _ways(self, rows):
         """Ways to solve for the largest pair of classes, times the number of pairs."""
-        pairs = Pairs(rows, self.C_, len(self.classes_), self._room(rows))
+        pairs = _Pairs(rows, self.C_, len(self.classes_), self._room(rows))
         largest = pairs[max(range(len(pairs)), key=lambda j: len(pairs.rows_of(j)))]
         made = largest.ways(self.solver, rows.fit is not None)
         return [way.times(len(pairs)) for way in made]
 
     def _solutions(self, rows, optional=False):
         """All pairs of classes solved, as many at a time as there are threads."""
-        pairs = Pairs(rows, self.C_, len(self.classes_), self._room(rows), stored=True)
+        pairs = _Pairs(rows, self.C_, len(self.classes_), self._room(rows), stored=True)
         threads = 1 if rows.kernel.runs_user_code else min(current().threads, len(pairs))
 
         def solved(j):
@@ -243,22 +242,21 @@ class KernelSVC(CertifiedClassifier):
 
     def _chosen_C(self, rows: WeightedRows) -> float:
         """The best accuracy of rows left out; the smallest such C where several are equal."""
-        some = self._sample_for_C(rows, ROWS_FOR_C)
+        some, K = self._sample_for_C(rows, _ROWS_FOR_C)
         codes, weights = rows.codes[some], rows.weights[some]
-        K = gram_of(rows, some)
         hits, room = np.zeros(len(CANDIDATES)), self._room(rows)
         for train, test in self._folds_for_C(codes):
             part = rows.part(Precomputed(), K[np.ix_(train, train)], some[train])
             start: dict[int, np.ndarray] = {}
             for i, C in enumerate(CANDIDATES):
-                pairs = Pairs(part, C, self._n_classes, room)
+                pairs = _Pairs(part, C, self._n_classes, room)
                 values = np.zeros((len(test), len(pairs)))
                 for j in range(len(pairs)):
                     found = pairs[j].solve(max(self.tol, 1e-2), start.get(j))
                     start[j] = np.flatnonzero(found.c)
                     mine = train[pairs.rows_of(j)]
                     values[:, j] = K[np.ix_(test, mine)] @ found.c + found.b
-                best = votes(values, self._n_classes).argmax(axis=1)
+                best = _votes(values, self._n_classes).argmax(axis=1)
                 hits[i] += weights[test] @ (best == codes[test])
         self.cv_scores_ = hits / weights.sum()
         return float(CANDIDATES[int(np.argmax(hits))])
@@ -277,7 +275,7 @@ class KernelSVC(CertifiedClassifier):
         confidences. :meth:`pair_values` has the functions themselves.
         """
         values = self._functions(X)
-        return values[:, 0] if values.shape[1] == 1 else votes(values, self._n_classes)
+        return values[:, 0] if values.shape[1] == 1 else _votes(values, self._n_classes)
 
     @on_fitted
     def pair_values(self, X: Data) -> np.ndarray:
@@ -304,14 +302,14 @@ class KernelSVC(CertifiedClassifier):
         if values.shape[1] == 1:
             return on_device_of(sure[:, 0], values, dtype=namespace(values).bool)
         least, most = _vote_range(as_numpy(values) > 0, sure, self._n_classes)
-        winner = as_numpy(votes(values, self._n_classes)).argmax(axis=1)
+        winner = as_numpy(_votes(values, self._n_classes)).argmax(axis=1)
         rows = np.arange(len(winner))
         won = least[rows, winner]
         most[rows, winner] = -1
         return on_device_of(won > most.max(axis=1), values, dtype=namespace(values).bool)
 
 
-class Pairs:
+class _Pairs:
     """The problems of all pairs of classes, the second of which is positive."""
 
     def __init__(self, rows, C, n_classes, limit, stored=False):
@@ -319,7 +317,7 @@ class Pairs:
         self.classes = list(combinations(range(n_classes), 2))
         self._of_class = [np.flatnonzero(rows.codes == k) for k in range(n_classes)]
         n, host = len(rows.codes), is_cpu(rows.points)
-        small = stored and host and n <= STORED and matrix_bytes(n, 1.5) <= self.limit
+        small = stored and host and n <= _STORED and matrix_bytes(n, 1.5) <= self.limit
         self.K = None
         if n_classes > 2 and small and rows.fit is None:
             # Sorted by class, what a pair needs is close together in memory.
@@ -345,7 +343,7 @@ class Pairs:
         return MarginProblem(Precomputed(), self.K, y, C, rounding, limit).part(self._place[mine])
 
 
-def votes(values, n_classes):
+def _votes(values, n_classes):
     """One column per class: pairs that it wins, plus its confidences squeezed into (-1/3, 1/3)."""
     xp = namespace(values)
     won: list = [0.0] * n_classes

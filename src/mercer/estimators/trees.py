@@ -17,7 +17,7 @@ from ..engine import TravelsAsNumPy, sklearn_compat
 MOST_BOOSTED = 3
 # Trees of a forest, the share of columns that a split chooses from, and rows of a leaf.
 _FOREST_TREES = 60
-FOREST = {
+_FOREST = {
     "n_estimators": _FOREST_TREES,
     "max_features": 0.4,
     "min_samples_leaf": 3,
@@ -172,7 +172,7 @@ def _forest(X, T, weights):
     """(nodes of every tree, zeros): a leaf holds the mean targets of its rows."""
     rows = slice(0, _FOREST_ROWS)
     weights = None if weights is None else weights[rows]
-    forest = RandomForestRegressor(**FOREST).fit(X[rows], T[rows], weights)
+    forest = RandomForestRegressor(**_FOREST).fit(X[rows], T[rows], weights)
     made = []
     for estimator in forest.estimators_:
         tree = estimator.tree_

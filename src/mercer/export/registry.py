@@ -232,8 +232,8 @@ def public_name(thing: Any):
         module = next(held, "__main__")
     module = _UNPACKAGED.get(module, module)
     root = module.split(".")[0]
-    if root == "mercer":
-        return f"mercer.{name}"
+    if root == "mercer":  # a class that only its own file uses is found without its underscore
+        return f"mercer.{name.lstrip('_')}"
     if root in ("numpy", "pandas", "scipy", "sklearn"):
         parts = module.split(".")
         for i in range(1, len(parts)):

@@ -34,20 +34,20 @@ KEPT_SHARE, MOST_KEPT = 0.2, 1000
 # Rows from which on a metric is learned, and rows per column from which on more columns are tried.
 LEAST_ROWS, LEAST_RATIO = 50, 10
 # Landmarks of the searches without a part.
-LANDMARKS = 300
+_LANDMARKS = 300
 # A candidate that learns more must lower the mean loss by so many standard errors of the
 # differences, row by row. The loss is the squared error; for classes, whether the row is wrong:
 # squares would reward more confidence in the same classes.
-STANDARD_ERRORS = 1.0
+_STANDARD_ERRORS = 1.0
 # Fewer columns are taken unless their mean loss is larger by so many standard errors.
-CLEARLY_WORSE = 2.0
+_CLEARLY_WORSE = 2.0
 # After so many folds a set of columns is given up that would not be taken as things stand.
-FIRST_FOLDS = 2
+_FIRST_FOLDS = 2
 # Rows and rounds of a short search among sets of columns, and its parts: each judges what the
 # others found. More columns must also lower the mean loss by this share over the root of the rows.
 SHORT_ROWS, SHORT_ROUNDS, SHORT_PARTS, GAIN = 1000, 3, 2, 2.0
 # A metric, after the simpler ones that are tried first.
-METRICS: dict[str | None, list[str | None]] = {
+_METRICS: dict[str | None, list[str | None]] = {
     "full": [None, "diagonal", "full"],
     "diagonal": [None, "diagonal"],
     None: [None],
@@ -55,7 +55,7 @@ METRICS: dict[str | None, list[str | None]] = {
 
 
 @dataclass(frozen=True)
-class Candidate:
+class _Candidate:
     """A kernel learned on some columns, with its out-of-fold predictions.
 
     predicted : one per row that was given
@@ -89,24 +89,24 @@ class CrossFit:
     family: Kernel = FIRST_FAMILY
     parts: int = FOLDS
 
-    def best(self, metric: str | None, column_sets: list[np.ndarray]) -> Candidate:
+    def best(self, metric: str | None, column_sets: list[np.ndarray]) -> _Candidate:
         """The best of: no metric, a diagonal one, a full one; and then of the sets of columns."""
         enough = self.rows.n >= LEAST_RATIO * len(column_sets[0])
-        allowed = METRICS[metric if self.rows.n >= LEAST_ROWS else None]
+        allowed = _METRICS[metric if self.rows.n >= LEAST_ROWS else None]
         return self.best_of(allowed, column_sets if enough else column_sets[:1])
 
     def best_of(
         self, metrics: list[str | None], column_sets: list[np.ndarray], least_gain: float = 0.0
-    ) -> Candidate:
+    ) -> _Candidate:
         """The best of metrics, then of sets; more columns must lower the mean loss by a share."""
         best, *others = self.candidates(metrics, column_sets[0])
         for more in others:
-            best = better(more, best)
+            best = _better(more, best)
         for columns in column_sets[1:]:
             for new in self.candidates([best.metric], columns, best):
                 fewer = len(columns) < len(best.columns)
                 if fewer or new.error < (1 - least_gain) * best.error:
-                    best = better(new, best)
+                    best = _better(new, best)
         return best
 
     def is_small(self, n_columns: int) -> bool:
@@ -117,7 +117,7 @@ class CrossFit:
     @property
     def n_folds(self) -> int:
         """Folds of the rows: not more than there are observations."""
-        return DuplicateGroups.of(self.rows, self.targets).n_folds(self.parts)
+        return _DuplicateGroups.of(self.rows, self.targets).n_folds(self.parts)
 
     def kept(self, rng: np.random.Generator) -> np.ndarray:
         """Rows that judge a kernel which has not seen them; few rows are judged by folds: none."""
@@ -150,18 +150,18 @@ class CrossFit:
         return short.best_of([metric], column_sets, GAIN / some.n**0.5).columns
 
     def candidates(
-        self, metrics: list[str | None], columns: np.ndarray, rival: Candidate | None = None
-    ) -> list[Candidate]:
+        self, metrics: list[str | None], columns: np.ndarray, rival: _Candidate | None = None
+    ) -> list[_Candidate]:
         """Metrics on these columns, with their predictions: one search per fold finds them all.
 
         None of them where the first folds do not speak for these columns, rather than the rival's.
         """
         some = replace(self.rows, X=pts.take(self.rows.X.T, columns).T)
-        cells = DuplicateGroups.of(some, self.targets)
+        cells = _DuplicateGroups.of(some, self.targets)
         predicted = np.zeros((len(metrics), *cells.T.shape))
         seen = np.zeros(len(cells.counts))
         for i, left in enumerate(cells.folds(np.random.default_rng(self.seed), self.parts)):
-            if rival is not None and i == FIRST_FOLDS:
+            if rival is not None and i == _FIRST_FOLDS:
                 known = (seen >= cells.counts)[cells.of_given]
                 gain = self._losses(rival.predicted) - self._losses(predicted[-1][cells.of_given])
                 fewer = len(columns) < len(rival.columns)
@@ -176,13 +176,13 @@ class CrossFit:
                 self.targets,
                 self.kernel,
                 metric=metrics[-1],
-                max_landmarks=LANDMARKS,
+                max_landmarks=_LANDMARKS,
                 n_rounds=self.n_rounds,
                 rng=np.random.default_rng(self.seed),
                 effort="quick" if self.parts == FOLDS else "short",
                 family=self.family if self.kernel is None else None,
             )
-            # Where there is no simpler kernel, one serves all metrics.
+            # Without a simpler kernel, one serves all metrics.
             simpler = simpler[: len(metrics) - 1]
             for i, learned in enumerate([*simpler, *[last] * (len(metrics) - len(simpler))]):
                 predicted[i, asked] += share * self._predicted(some, cells, asked, known, learned)
@@ -190,7 +190,7 @@ class CrossFit:
         for metric, values in zip(metrics, predicted):
             values = self._limited(values[cells.of_given])
             losses = np.bincount(self.rows.group, self._losses(values))
-            found.append(Candidate(metric, columns, values, losses))
+            found.append(_Candidate(metric, columns, values, losses))
         return found
 
     def _limited(self, values: np.ndarray) -> np.ndarray:
@@ -211,7 +211,7 @@ class CrossFit:
     def _predicted(
         self,
         rows: Observations,
-        cells: "DuplicateGroups",
+        cells: "_DuplicateGroups",
         asked: np.ndarray,
         known: Observations,
         learned: LearnedKernel,
@@ -230,7 +230,7 @@ class CrossFit:
 
 
 @dataclass(frozen=True)
-class DuplicateGroups:
+class _DuplicateGroups:
     """Observations that nothing tells apart: copies of a row with the same target.
 
     A fold leaves out observations, not distinct rows: a new row may well be a copy of a known one,
@@ -248,7 +248,7 @@ class DuplicateGroups:
     of_given: np.ndarray
 
     @classmethod
-    def of(cls, rows: Observations, targets: Targets) -> "DuplicateGroups":
+    def of(cls, rows: Observations, targets: Targets) -> "_DuplicateGroups":
         n = rows.n
         if rows.share is None or rows.row_weights is None:
             return cls(np.arange(n), as_numpy(rows.T), np.ones(n), rows.group)
@@ -285,7 +285,7 @@ class DuplicateGroups:
         return Observations.of(pts.take(rows.X, self.row[kept]), self.T[kept], stay)
 
 
-def better(new: Candidate, best: Candidate) -> Candidate:
+def _better(new: _Candidate, best: _Candidate) -> _Candidate:
     """The new one where its losses are smaller by more than chance would have it.
 
     With fewer columns it needs only not be clearly worse.
@@ -293,10 +293,10 @@ def better(new: Candidate, best: Candidate) -> Candidate:
     gain = best.losses - new.losses
     if len(new.columns) < len(best.columns):
         return new if _hopeful(gain, fewer=True) else best
-    return new if gain.mean() > STANDARD_ERRORS * gain.std() / len(gain) ** 0.5 else best
+    return new if gain.mean() > _STANDARD_ERRORS * gain.std() / len(gain) ** 0.5 else best
 
 
 def _hopeful(gain: np.ndarray, *, fewer: bool) -> bool:
     """Whether gains speak for columns: that they are not clearly losses, where these are fewer."""
     noise = gain.std() / len(gain) ** 0.5
-    return bool(gain.mean() >= -CLEARLY_WORSE * noise if fewer else gain.mean() > 0)
+    return bool(gain.mean() >= -_CLEARLY_WORSE * noise if fewer else gain.mean() > 0)

@@ -17,6 +17,7 @@ from scipy.optimize import minimize
 
 from ..engine import as_numpy, cholesky, inverse_of_factor, namespace, on_device_of, put
 from ..kernels import Kernel
+from .metric import applied
 from .observations import Observations
 
 # Prior deviations: of the logarithms of lengths around the start, and of s, l, c, v around 1.
@@ -24,22 +25,22 @@ LENGTHS, SCALES = 3.0, 5.0
 # Bounds of the same logarithms; without them nearly noiseless targets send the first step away.
 LENGTH_BOUNDS, SCALE_BOUNDS, LEAST_NOISE = (-4.0, 6.0), (-12.0, 8.0), -16.0
 # A linear part smaller than this share of the kernel's scale is left out.
-NEGLIGIBLE = 1e-4
+_NEGLIGIBLE = 1e-4
 # Rows of a quick search, of the first starts, and of the last; steps of a start, and steps from the
 # best of them.
 QUICK, FEW, MANY = 300, 500, 1200
 FIRST_STEPS, STEPS = 20, 30
 # A start ends where a step gains less than this share.
-PRECISION = 1e-5
+_PRECISION = 1e-5
 # Evidence is that of noise where it is better than without any kernel by less than this share; from
 # the second share on, few rows have found where more rows go on.
 SIGNAL, PLAIN_TO_SEE = 0.05, 0.5
 # Starts where all are those of noise.
-STARTS = 6
+_STARTS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Covariance:
+class _Covariance:
     """s k(x B, x' B) + l x'x' / d + c + v, and the negative logarithm of its evidence.
 
     B : one weight per column, or a matrix
@@ -51,18 +52,13 @@ class Covariance:
     value: float = math.inf
 
     @property
-    def noise(self) -> float:
-        """v relative to s: the penalty of the same ridge regression."""
-        return math.exp(self.scales[3] - self.scales[0])
-
-    @property
     def linear(self) -> float:
         """Weight of x'x' relative to s; 0 where it is negligible."""
         share = math.exp(self.scales[1] - self.scales[0])
-        return share / self.B.shape[0] if share > NEGLIGIBLE else 0.0
+        return share / self.B.shape[0] if share > _NEGLIGIBLE else 0.0
 
 
-class Evidence:
+class _Evidence:
     """The evidence of some rows, for a kernel that is bound.
 
     plain : the weight of a column in z = x B that makes the kernel's lengths moderate
@@ -86,11 +82,11 @@ class Evidence:
         """f without any kernel."""
         return float(0.5 * self.T.shape[0] * self.T.shape[1])
 
-    def signal(self, found: Covariance, share: float = SIGNAL) -> bool:
+    def signal(self, found: _Covariance, share: float = SIGNAL) -> bool:
         """Whether a covariance says more of the targets than noise would."""
         return found.value < (1 - share) * self.of_noise
 
-    def best(self, start: Covariance, steps: int) -> Covariance:
+    def best(self, start: _Covariance, steps: int) -> _Covariance:
         """The covariance found from a start, its B of the same kind, by at most so many steps."""
         full, unit = start.B.ndim == 2, self.d**-0.5
         # A matrix is pulled to its start, entries of B by 1 / sqrt(d); lengths to those of `plain`.
@@ -120,17 +116,16 @@ class Evidence:
             jac=True,
             method="L-BFGS-B",
             bounds=[*bounds, (LEAST_NOISE, SCALE_BOUNDS[1])],
-            options={"maxiter": steps, "maxfun": 2 * steps, "ftol": PRECISION},
+            options={"maxiter": steps, "maxfun": 2 * steps, "ftol": _PRECISION},
         )
         B, scales = read(found.x)
-        return Covariance(B, scales, float(found.fun))
+        return _Covariance(B, scales, float(found.fun))
 
     def of(self, B: np.ndarray, scales: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """(f, its derivatives by B and by the logarithms of s, l, c and v), without the prior."""
         s, l, c, v = (float(x) for x in np.exp(scales))
         xp, X, t = namespace(self.X), self.X, self.T.shape[1]
-        on_device = on_device_of(B, X)
-        Z = X * on_device[None, :] if B.ndim == 1 else X @ on_device
+        Z = applied(X, on_device_of(B, X))
         k, p, e = self.kernel.slopes(Z, Z)
         C = s * k
         C += l * self.inner
@@ -172,7 +167,7 @@ def by_evidence(
     full: bool,
     linear: bool = True,
     effort: str = "whole",
-) -> list[Covariance]:
+) -> list[_Covariance]:
     """The covariance with one weight per column, and from there that with a full matrix.
 
     Moderate lengths and half of them on few rows, the better one and half of them again on more
@@ -182,12 +177,12 @@ def by_evidence(
     """
     d, whole = rows.X.shape[1], effort == "whole"
 
-    def of_first(m: int) -> Evidence:
-        return Evidence(kernel, rows.some(np.arange(min(m, rows.n))), plain, linear)
+    def of_first(m: int) -> _Evidence:
+        return _Evidence(kernel, rows.some(np.arange(min(m, rows.n))), plain, linear)
 
-    def begun(weights: Any) -> Covariance:
+    def begun(weights: Any) -> _Covariance:
         """Half of the variance is noise to begin with."""
-        start = Covariance(np.zeros(d) + weights, np.log([0.5, 0.05, 0.05, 0.5]))
+        start = _Covariance(np.zeros(d) + weights, np.log([0.5, 0.05, 0.05, 0.5]))
         return of_rows.best(start, FIRST_STEPS)
 
     of_rows = of_first(FEW if whole else QUICK)
@@ -200,7 +195,7 @@ def by_evidence(
         if not plain_to_see:
             first = begun(2 * plain)
             best = _likelier(first, of_rows.best(best, FIRST_STEPS)) if known else first
-    for _ in range(STARTS - 2 if whole else 0):
+    for _ in range(_STARTS - 2 if whole else 0):
         if of_rows.signal(best):
             break
         best = _likelier(best, begun(plain * np.exp(rng.normal(size=d))))
@@ -213,5 +208,5 @@ def by_evidence(
     return [best, of_rows.best(replace(best, B=np.diag(best.B)), STEPS)]
 
 
-def _likelier(a: Covariance, b: Covariance) -> Covariance:
+def _likelier(a: _Covariance, b: _Covariance) -> _Covariance:
     return b if b.value < a.value else a

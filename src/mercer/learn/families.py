@@ -8,7 +8,7 @@ from ..kernels import RBF, Kernel, Matern, Scaled, Sum, as_kernel, as_numbers
 FAMILIES: tuple[Kernel, ...] = (Matern(0.5), Matern(1.5), Matern(2.5), RBF(0.5))
 FIRST_FAMILY = FAMILIES[1]
 # Kernels in an expression whose length scales and weights are tuned: each takes many fits.
-MOST_PARTS = 200
+_MOST_PARTS = 200
 
 
 def first_kernel(kernel: Kernel | str | None) -> Kernel:
@@ -17,13 +17,13 @@ def first_kernel(kernel: Kernel | str | None) -> Kernel:
         return FIRST_FAMILY
     kernel = as_kernel(kernel)
     size = sum(1 for _ in kernel.parts())
-    if size > MOST_PARTS:
+    if size > _MOST_PARTS:
         raise ValueError(
             f"the kernel is an expression of {size} kernels, and learning tunes at most "
-            f"{MOST_PARTS}, since every length scale and weight is searched for. Give a shorter "
+            f"{_MOST_PARTS}, since every length scale and weight is searched for. Give a shorter "
             "expression, or use this one as it is in KernelRidge or KernelMap."
         )
-    kernel = with_weights(kernel)
+    kernel = _with_weights(kernel)
     kernel.check_parameters()
     return kernel
 
@@ -50,12 +50,12 @@ def of_length(family: Kernel, length: float) -> Kernel:
     return member
 
 
-def with_weights(kernel: Kernel) -> Kernel:
+def _with_weights(kernel: Kernel) -> Kernel:
     """Every summand but the first with a weight in front, so that the weights can be tuned."""
     if not isinstance(kernel, Sum):
         return kernel
     right = kernel.right if isinstance(kernel.right, Scaled) else 1.0 * kernel.right
-    return with_weights(kernel.left) + right
+    return _with_weights(kernel.left) + right
 
 
 def tunable(kernel: Kernel) -> list[str]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,12 @@ from ..engine import (
     on_device_of,
     one_blas_thread,
     row_norms,
-    solve_triangular,
     tiles,
     using,
 )
 from ..kernels import Kernel, Linear, Precomputed, Projected
 from ..kernels import points as pts
-from ..solve import LeaveOneOut, RidgeProblem, choose_on_rows, jittered_factor, solve_ridge
+from ..solve import CoordinateRidge, LeaveOneOut, choose_on_rows
 from .evidence import MANY, by_evidence
 from .families import FAMILIES, first_kernel, length_of, of_length, same_family, scaled, tunable
 from .learned import LearnedKernel, Round
@@ -44,39 +43,39 @@ from .targets import Targets, as_generator, host, in_few_columns
 # Rows and landmarks of each stage of the search. The next stage is entered while it gains; it has
 # more landmarks only where those of the last one missed too much, and after the second only with
 # more rows: on the same rows they take a fifth of the time and change errors by one percent.
-STAGES = ((2000, 250), (2000, 500), (5000, 1000), (12000, 1500))
-# Where the lengths of the plain kernel are tuned.
-FIRST_STAGE = (1000, 125)
+_STAGES = ((2000, 250), (2000, 500), (5000, 1000), (12000, 1500))
+# Rows and landmarks with which the lengths of the plain kernel are tuned.
+_FIRST_STAGE = (1000, 125)
 # Steps of the logarithms of lengths, where they are near those that are sought.
-NEAR = math.log(1.5)
+_NEAR = math.log(1.5)
 # Up to so many rows of a matrix a second BLAS thread waits more than it works: with two, 600 rows
 # took twice as long.
-FEW_LANDMARKS = 1000
+_FEW_LANDMARKS = 1000
 # A table with at most so many rows has one stage, with all rows as landmarks.
-ONE_STAGE = 1000
+_ONE_STAGE = 1000
 # A round or a family counts as better from this relative fall of the squared error on.
-GAIN = 0.02
+_GAIN = 0.02
 # A stage with more rows and landmarks counts as better from this fall on.
-STAGE_GAIN = 0.05
+_STAGE_GAIN = 0.05
 # A family that loses by so many standard errors of the differences, row by row, on the first rows
 # is not tried on more of them.
 FIRST_ROWS, CLEARLY = 700, 3.0
 # Landmarks are as good as all rows where what they miss, trace(K - F F') / (n alpha), is at most
 # this: the mean leverage of a row in exact ridge is then larger by no more.
-MISSED = 0.3
+_MISSED = 0.3
 # Rows whose exact errors decide between families. On `pol`, 2000 rows or landmarks alone choose one
 # with an error of 0.068 or 0.065 instead of 0.055.
-CHOICE_ROWS = 4000
+_CHOICE_ROWS = 4000
 # Rows whose gradients are averaged.
-GRADIENT_ROWS = 4000
+_GRADIENT_ROWS = 4000
 # The first lengths of evidence are sqrt(d) for scaled columns: the median distance over this.
-PLAIN = 2**0.5
-ROWS_PER_NUMBER = 10
-# Where there are more columns than rows, evidence weighs so many of them: those that, or whose
-# squares, correlate most with the targets. The plain kernel and linear models know all columns.
-MOST_EVIDENT = 1000
+_PLAIN = 2**0.5
+_ROWS_PER_NUMBER = 10
+# With more columns than rows, evidence weighs so many of them: those that, or whose squares,
+# correlate most with the targets. The plain kernel and linear models know all columns.
+_MOST_EVIDENT = 1000
 # Columns up to which a diagonal metric is written as a matrix.
-MOST_SQUARE = 100
+_MOST_SQUARE = 100
 
 
 def learn_kernel(
@@ -216,15 +215,16 @@ def learn_from(
     check_options(metric, n_rounds, max_landmarks, alphas)
     start = first_kernel(kernel) if family is None else family
     observations, targets = in_few_columns(observations, targets, rng)
+    free = kernel is None
+    choices = None if alphas is None else np.asarray(alphas, dtype=float)
+    given = (observations, targets, metric, choices, n_rounds, rng, effort)
     with using(verbose=verbose), tiles.progress_bar("learning the kernel") as bar:
-        search = _Search(observations, targets, metric, alphas, n_rounds, rng, effort, bar)
-        search.free, search.choose_family = kernel is None, kernel is None and family is None
-        search.names = names
+        search = _Search(*given, bar, free, free and family is None, names)
         return search.run(start, max_landmarks)
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class _Trial:
     """A kernel on z = x B, the weight of a linear part on scaled columns, and what they gave.
 
     error : infinite for a trial that no stage has judged
@@ -241,35 +241,31 @@ class Trial:
     @property
     def close(self) -> bool:
         """Whether landmarks were as good as all rows."""
-        return self.missed <= MISSED
+        return self.missed <= _MISSED
 
 
-def _blas_threads(size: int) -> Any:
-    return one_blas_thread(if_small=size, small=FEW_LANDMARKS)
-
-
-def _best(*trials: Trial) -> Trial:
+def _best(*trials: _Trial) -> _Trial:
     return min(trials, key=lambda trial: trial.error)
 
 
+@dataclass(eq=False)
 class _Stage:
     """Some rows, the first of which are landmarks, and ridge regressions on them."""
 
-    def __init__(
-        self,
-        rows: Observations,
-        n_landmarks: int,
-        alphas: np.ndarray | None,
-        isotropic: bool = False,
-    ) -> None:
-        self.rows, self.X, self.alphas = rows, rows.X, alphas
-        self.n_landmarks, self.isotropic = n_landmarks, isotropic
+    rows: Observations
+    n_landmarks: int
+    alphas: np.ndarray | None
+    isotropic: bool = False
+    # The present metric B, z = x B, and its best trial with the ridge regression
+    B: Any = None
+    Z: Any = None
+    rotated_Z: Any = None
+    best: tuple[_Trial, tuple[CoordinateRidge, Any, float]] | None = None
+    known: dict[tuple[_Trial, int], Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.X = self.rows.X
         self.rotated_X = self._rotated(self.X)
-        self.B: Any = None
-        self.Z: Any = None
-        self.rotated_Z: Any = None
-        self.best: tuple[float, Any] = (math.inf, None)  # of the present metric
-        self.known: dict[tuple[Trial, int], Any] = {}
 
     @property
     def size(self) -> tuple[int, int]:
@@ -277,7 +273,7 @@ class _Stage:
 
     def projected(self, B: Any) -> Any:
         if self.B is not B:
-            self.B, self.Z, self.best = B, applied(self.X, B), (math.inf, None)
+            self.B, self.Z, self.best = B, applied(self.X, B), None
             self.rotated_Z = self._rotated(self.Z)
         return self.Z
 
@@ -290,50 +286,38 @@ class _Stage:
             return Z
         return namespace(Z).linalg.qr(Z.T).R.T
 
-    def ridge(self, trial: Trial) -> Any:
-        """(solution, a, missed): f = k(z, S) a with the trial's kernel, S the landmarks."""
-        if self.best[1] is not None and self.best[1][0] is trial:
-            return self.best[1][1]
+    def ridge(self, trial: _Trial) -> tuple[CoordinateRidge, Any, float]:
+        """(ridge on coordinates, a, missed): f = k(z, S) a with the kernel, S the landmarks."""
+        if self.best is not None and self.best[0] is trial:
+            return self.best[1]
         self.projected(trial.B)
-        with _blas_threads(self.n_landmarks):
-            return self._ridge(trial)
-
-    def _ridge(self, trial: Trial) -> tuple[Any, Any, float]:
         Z, X, m, rows = self.rotated_Z, self.rotated_X, self.n_landmarks, self.rows
-        K = tiles.evaluate(trial.kernel, Z, Z[:m, :])
-        if trial.linear:
-            K = K + trial.linear * (X @ X[:m, :].T)
-        xp = namespace(K)
-        C = jittered_factor(K[:m, :] + 0.0)
-        F = solve_triangular(C, K.T).T
-        left = trial.kernel.diagonal(Z) - row_norms(F, xp)
-        if trial.linear:
-            left = left + trial.linear * row_norms(X, xp)
-        missed = max(float(xp.mean(left if rows.weights is None else left * rows.weights)), 0.0)
-        rule = LeaveOneOut(self.alphas, share=rows.share, spread=rows.spread)
-        problem = RidgeProblem.on_coordinates(F, rows.T, rule, rows.weights)
-        solution: Any = solve_ridge(problem, "primal")
-        return solution, solve_triangular(C, solution.coef, transpose=True), missed
+        xp, rule = namespace(Z), LeaveOneOut(self.alphas, share=rows.share, spread=rows.spread)
+        with one_blas_thread(if_small=m, small=_FEW_LANDMARKS):
+            K = tiles.evaluate(trial.kernel, Z, Z[:m, :])
+            if trial.linear:
+                K = K + trial.linear * (X @ X[:m, :].T)
+            given = (K, K[:m, :], rows.T, rule, rows.weights)
+            found, a, explained = CoordinateRidge.on_landmarks(*given)
+            left = trial.kernel.diagonal(Z) - explained
+            if trial.linear:
+                left = left + trial.linear * row_norms(X, xp)
+        missed = float(xp.mean(left if rows.weights is None else left * rows.weights))
+        return found, a, max(missed, 0.0)
 
-    def judged(self, trial: Trial) -> Trial:
+    def judged(self, trial: _Trial) -> _Trial:
         ridge = self.ridge(trial)
-        choice = ridge[0].choice
-        trial = replace(
-            trial, alpha=choice.alpha, error=choice.error, missed=ridge[-1] / choice.alpha
-        )
-        if trial.error < self.best[0]:
-            self.best = (trial.error, (trial, ridge))
+        alpha, error = ridge[0].choice.alpha, ridge[0].choice.error
+        trial = replace(trial, alpha=alpha, error=error, missed=ridge[-1] / alpha)
+        if self.best is None or error < self.best[0].error:
+            self.best = trial, ridge
         return trial
-
-    @property
-    def few(self) -> bool:
-        """Whether a further stage has more landmarks, if these are too few."""
-        return self.n_landmarks <= STAGES[0][1]
 
     def smaller(self) -> "_Stage":
         """The first of the rows and landmarks, where there are many more than lengths need."""
-        rows, landmarks = FIRST_STAGE if self.few else STAGES[1]
-        enough = self.rows.n >= 2 * rows if self.few else self.rows.n > rows
+        few = self.n_landmarks <= _STAGES[0][1]  # then a further stage may have more landmarks
+        rows, landmarks = _FIRST_STAGE if few else _STAGES[1]
+        enough = self.rows.n >= 2 * rows if few else self.rows.n > rows
         enough = enough and self.n_landmarks >= 2 * landmarks
         return self.first(rows, landmarks) if enough else self
 
@@ -341,22 +325,22 @@ class _Stage:
         some = self.rows.some(np.arange(rows))
         return _Stage(some, min(landmarks, self.n_landmarks), self.alphas, self.isotropic)
 
-    def beats(self, new: Trial, old: Trial) -> bool:
+    def beats(self, new: _Trial, old: _Trial) -> bool:
         """Whether a trial is better by exact errors where landmarks are few, on more and more rows.
 
         Both have the same metric. Landmarks tune lengths well, and favour smooth families: a family
         that gains with them by what few functions can do loses with all rows.
         """
         if (new.close and old.close) or self.n_landmarks == self.rows.n:
-            return new.error < (1 - GAIN) * old.error
-        for n in sorted({min(n, self.rows.n) for n in (FIRST_ROWS, CHOICE_ROWS)}):
+            return new.error < (1 - _GAIN) * old.error
+        for n in sorted({min(n, self.rows.n) for n in (FIRST_ROWS, _CHOICE_ROWS)}):
             losses, others = self.exact_losses(new, n), self.exact_losses(old, n)
             lost = losses - others
             if np.mean(lost) > CLEARLY * np.std(lost) / len(lost) ** 0.5:
                 return False
-        return float(losses.mean()) < (1 - GAIN) * float(others.mean())
+        return float(losses.mean()) < (1 - _GAIN) * float(others.mean())
 
-    def exact_losses(self, trial: Trial, n: int) -> Any:
+    def exact_losses(self, trial: _Trial, n: int) -> Any:
         """Squared leave-one-out errors of some of the first n rows, without landmarks."""
         if (trial, n) not in self.known:
             some = np.arange(rows_within(n, EXACT))
@@ -364,26 +348,26 @@ class _Stage:
             if trial.linear:
                 X = pts.take(self.X, some)
                 K = K + trial.linear * (X @ X.T)
-            # What landmarks miss is noise to them.
+            # To the landmarks, the part that they miss is noise.
             near = trial.alpha / (1 + trial.missed) ** 3
             problem = self.rows.some(some).problem(Precomputed(), near, points=K)
-            with _blas_threads(len(some)):
+            with one_blas_thread(if_small=len(some), small=_FEW_LANDMARKS):
                 self.known[trial, n] = choose_on_rows(problem).losses
         return self.known[trial, n]
 
-    def gains(self, trial: Trial, before: Trial, size: tuple[int, int]) -> bool:
+    def gains(self, trial: _Trial, before: _Trial, size: tuple[int, int]) -> bool:
         """Whether a trial has a smaller error here than with fewer rows and landmarks.
 
         Errors of other rows differ by chance: where they are smaller, the rows that a stage of that
         size would have here decide.
         """
-        if trial.error > (1 - STAGE_GAIN) * before.error:
+        if trial.error > (1 - _STAGE_GAIN) * before.error:
             return False
         small = self.first(*size)
         old, new = small.losses(small.judged(before)), self.losses(trial)[: size[0]]
-        return float(new.mean()) <= (1 - STAGE_GAIN) * float(old.mean())
+        return float(new.mean()) <= (1 - _STAGE_GAIN) * float(old.mean())
 
-    def losses(self, trial: Trial) -> Any:
+    def losses(self, trial: _Trial) -> Any:
         """Squared leave-one-out errors of the rows, with few landmarks."""
         rows = self.rows
         found = self.ridge(trial)[0].left_out(share=rows.share)
@@ -391,7 +375,7 @@ class _Stage:
         losses = weights * (found.residuals**2).sum(axis=1)
         return losses if rows.spread is None else losses + as_numpy(rows.spread) / found.left**2
 
-    def gradients(self, trial: Trial, diagonal: bool = False) -> Any:
+    def gradients(self, trial: _Trial, diagonal: bool = False) -> Any:
         """G in the coordinates of X: of the part of the function that depends on z = x B.
 
         With `diagonal`, for a diagonal B, its diagonal.
@@ -401,7 +385,7 @@ class _Stage:
         G = average_outer_product(trial.kernel, Z, S, a, weights, diagonal=diagonal)
         return congruent(trial.B, G)
 
-    def slopes(self, trial: Trial) -> Any:
+    def slopes(self, trial: _Trial) -> Any:
         """Mean squared slope of the function along each column of X, its linear part included."""
         a, Z, S = self._function(trial)
         xp = namespace(Z)
@@ -412,49 +396,51 @@ class _Stage:
             total = total + xp.sum(xp.reshape(g * g, (-1, g.shape[2])), axis=0)
         return total / Z.shape[0]
 
-    def _function(self, trial: Trial) -> tuple[Any, Any, Any]:
+    def _function(self, trial: _Trial) -> tuple[Any, Any, Any]:
         """(a, Z, S): f = k(z, S) a, and some rows."""
         a, Z = self.ridge(trial)[1], self.projected(trial.B)
-        return a, Z[: min(GRADIENT_ROWS, Z.shape[0]), :], Z[: self.n_landmarks, :]
+        return a, Z[: min(_GRADIENT_ROWS, Z.shape[0]), :], Z[: self.n_landmarks, :]
 
 
+@dataclass(eq=False)
 class _Search:
-    """The rounds, stage by stage."""
+    """The rounds, stage by stage.
 
-    def __init__(
-        self,
-        observations: Observations,
-        targets: Targets,
-        metric: str | None,
-        alphas: ArrayLike | None,
-        n_rounds: int,
-        rng: np.random.Generator,
-        effort: str,
-        bar: Any,
-    ) -> None:
-        X = observations.X
-        self.targets, self.metric, self.n_rounds = targets, metric, n_rounds
-        self.rng, self.effort, self.bar = rng, effort, bar
-        self.alphas = None if alphas is None else np.asarray(alphas, dtype=float)
+    free : whether no kernel was given: lengths are in units of the median distance
+    choose_family : whether other families are tried, too
+    """
+
+    rows: Observations  # scaled below
+    targets: Targets
+    metric: str | None
+    alphas: np.ndarray | None
+    n_rounds: int
+    rng: np.random.Generator
+    effort: str
+    bar: Any
+    free: bool
+    choose_family: bool
+    names: list[str] | None
+    history: list[Round] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        X = self.rows.X
         self.scales = column_scales(as_numpy(X))
         self.X = X * on_device_of(self.scales, X)
-        self.rows = replace(observations, X=self.X)
-        self.history: list[Round] = []
-        self.names: list[str] | None = None
-        self.free = self.choose_family = False
+        self.rows = replace(self.rows, X=self.X)
         ones = on_device_of(np.ones(X.shape[1]), self.X)
-        self.plain = with_unit_median(ones, self.X, rng)
+        self.plain = with_unit_median(ones, self.X, self.rng)
 
     def run(self, kernel: Kernel, max_landmarks: int) -> list[LearnedKernel]:
         # Rules such as gamma="scale" become numbers once; lengths are tuned from there.
         kernel = kernel.bind_points(applied(self.X, self.plain), None)
         if self.targets.constant:
-            mean = Trial(kernel, self.plain, alpha=1.0, error=0.0)
+            mean = _Trial(kernel, self.plain, alpha=1.0, error=0.0)
             self._record(mean, (0, 0))
             return [self._learned(mean)]
         best: Any = None
         evident: Any = None
-        simpler: list[Trial] = []
+        simpler: list[_Trial] = []
         last = (0, 0)
         for rows, landmarks in self._stages(max_landmarks):
             if best is not None and best.close:
@@ -465,7 +451,7 @@ class _Search:
             stage = _Stage(self.rows.some(chosen), landmarks, self.alphas, self.free)
             before = best
             if before is None:
-                best, simpler, evident = self._first(stage, Trial(kernel, self.plain), chosen)
+                best, simpler, evident = self._first(stage, _Trial(kernel, self.plain), chosen)
             else:
                 best = stage.judged(before)
                 self._record(best, stage.size)
@@ -489,11 +475,11 @@ class _Search:
         return [*map(self._learned, simpler), self._learned(best, stage)]
 
     def _first(
-        self, stage: _Stage, trial: Trial, chosen: np.ndarray
-    ) -> tuple[Trial, list[Trial], Trial | None]:
+        self, stage: _Stage, trial: _Trial, chosen: np.ndarray
+    ) -> tuple[_Trial, list[_Trial], _Trial | None]:
         """(the best metric, simpler kernels of a quick search, where evidence began the best)."""
         learns, evident = self._learns(trial.kernel), None
-        # Where rounds follow that tune the lengths of the plain kernel again, few rows will do.
+        # If rounds follow that tune the lengths of the plain kernel again, few rows will do.
         best = self._tuned(stage, trial, math.log(2), stage.smaller() if learns else stage)
         self._record(best, stage.size)
         starts = self._evident(stage, trial.kernel, chosen) if learns else []
@@ -509,24 +495,24 @@ class _Search:
         self._record(best, stage.size)
         return best, simpler, evident
 
-    def _evident(self, stage: _Stage, kernel: Kernel, chosen: np.ndarray) -> list[Trial]:
+    def _evident(self, stage: _Stage, kernel: Kernel, chosen: np.ndarray) -> list[_Trial]:
         """Metrics with the most evidence, by rows that the stage does not have where there are."""
         others = np.setdiff1d(np.arange(self.rows.n), chosen)
         order = np.r_[self.rng.permutation(others), self.rng.permutation(chosen)]
         some, d = self.rows.some(order[: rows_within(MANY, EVIDENCE)]), len(self.scales)
         columns = np.arange(d)
-        if d > max(some.n, MOST_EVIDENT) and self.free:
-            columns = most_correlated(some, MOST_EVIDENT)
+        if d > max(some.n, _MOST_EVIDENT) and self.free:
+            columns = most_correlated(some, _MOST_EVIDENT)
             some = replace(some, X=pts.take(some.X.T, columns).T)
         # Judged by the rows that it was learned from, a matrix needs many for each of its numbers.
-        full = len(others) >= MANY or some.n >= ROWS_PER_NUMBER * d * (d + 1) / 2
+        full = len(others) >= MANY or some.n >= _ROWS_PER_NUMBER * d * (d + 1) / 2
         with one_blas_thread():
             found = by_evidence(
                 kernel,
                 some,
-                PLAIN * float(self.plain[0]) * (d / len(columns)) ** 0.5,
+                _PLAIN * float(self.plain[0]) * (d / len(columns)) ** 0.5,
                 self.rng,
-                full=full and self.metric == "full" and d <= MOST_SQUARE,
+                full=full and self.metric == "full" and d <= _MOST_SQUARE,
                 linear=self.free,
                 effort=self.effort,
             )
@@ -541,16 +527,16 @@ class _Search:
                 B = with_unit_median(B, self.X, self.rng)
                 ratio = float(np.linalg.norm(as_numpy(B)) / np.linalg.norm(covariance.B))
                 own = of_length(kernel, ratio * length_of(kernel))
-            starts.append(stage.judged(Trial(own, B, linear)))
+            starts.append(stage.judged(_Trial(own, B, linear)))
         return starts
 
     def _stages(self, max_landmarks: int) -> list[tuple[int, int]]:
         n = self.rows.n
         found = [(0, 0)]
-        for rows, landmarks in ((n, n),) if n <= ONE_STAGE else STAGES:
+        for rows, landmarks in ((n, n),) if n <= _ONE_STAGE else _STAGES:
             rows = min(rows, n)
             landmarks = stage_landmarks(rows, min(landmarks, max_landmarks, n))
-            last, few = found[-1], landmarks <= STAGES[1][1]
+            last, few = found[-1], landmarks <= _STAGES[1][1]
             more = rows > last[0] or (few and landmarks > last[1])
             if more and landmarks >= last[1]:
                 found.append((rows, landmarks))
@@ -560,8 +546,8 @@ class _Search:
         return self.metric is not None and kernel.has_slope
 
     def _tuned(
-        self, stage: _Stage, trial: Trial, step: float = NEAR, small: _Stage | None = None
-    ) -> Trial:
+        self, stage: _Stage, trial: _Trial, step: float = _NEAR, small: _Stage | None = None
+    ) -> _Trial:
         """Every length, and every weight of a summand, by a bracketed search.
 
         Fewer rows than those of the stage may tune: the stage then judges what they find.
@@ -569,7 +555,7 @@ class _Search:
         small = stage if small is None else small
         found = trial if small is stage and trial.error < math.inf else small.judged(trial)
 
-        def along(found: Trial, step: float, change: Callable[..., Trial]) -> Trial:
+        def along(found: _Trial, step: float, change: Callable[..., _Trial]) -> _Trial:
             seen = {0.0: found}
 
             def error(x: float) -> float:
@@ -592,7 +578,7 @@ class _Search:
             found = along(now, 2 * step, lambda c: replace(now, linear=c * now.linear))
         return found if small is stage else _best(trial, stage.judged(found))
 
-    def _rounds(self, stage: _Stage, best: Trial) -> Trial:
+    def _rounds(self, stage: _Stage, best: _Trial) -> _Trial:
         """The metric from gradients, again and again, while that gains; the best round is kept.
 
         Lengths are tuned again where the metric alone does not gain.
@@ -603,16 +589,16 @@ class _Search:
             B = damped(stage.gradients(trial, diagonal=self.metric == "diagonal"))
             B = with_unit_median(B, stage.X, self.rng)
             trial = stage.judged(replace(trial, B=B))
-            if trial.error >= (1 - GAIN) * best.error:
+            if trial.error >= (1 - _GAIN) * best.error:
                 trial = self._tuned(stage, trial, small=small)
             self._record(trial, stage.size)
-            gained = trial.error < (1 - GAIN) * best.error
+            gained = trial.error < (1 - _GAIN) * best.error
             best = _best(best, trial)
             if not gained:
                 break
         return best
 
-    def _of_best_family(self, stage: _Stage, best: Trial) -> Trial:
+    def _of_best_family(self, stage: _Stage, best: _Trial) -> _Trial:
         """The best family, each with lengths of its own: smoother ones, then rougher ones.
 
         A further step is taken while the last one gained. Few rows and landmarks tune the lengths.
@@ -634,23 +620,23 @@ class _Search:
                 return found
         return best
 
-    def _with_linear(self, stage: _Stage, best: Trial) -> Trial:
+    def _with_linear(self, stage: _Stage, best: _Trial) -> _Trial:
         if best.linear:
             return best
         d = max(1, stage.X.shape[1])
         first = stage.judged(replace(best, linear=1.0 / d))
-        if first.error > (1 - GAIN) * best.error:
+        if first.error > (1 - _GAIN) * best.error:
             return best
         return self._tuned(stage, first, math.log(2), stage.smaller())
 
-    def _record(self, trial: Trial, size: tuple[int, int]) -> None:
+    def _record(self, trial: _Trial, size: tuple[int, int]) -> None:
         error = math.sqrt(trial.error / self.targets.variance)
         self.history.append(Round(error, trial.alpha, repr(trial.kernel), trial.linear, *size))
         self.bar.set_postfix(leave_one_out=f"{error:.4g}")
         self.bar.update()
 
-    def _learned(self, best: Trial, stage: _Stage | None = None) -> LearnedKernel:
-        B, square = as_numpy(best.B), len(self.scales) <= MOST_SQUARE
+    def _learned(self, best: _Trial, stage: _Stage | None = None) -> LearnedKernel:
+        B, square = as_numpy(best.B), len(self.scales) <= _MOST_SQUARE
 
         def projection(A: np.ndarray) -> np.ndarray:
             return np.diag(A) if A.ndim == 1 and square else A

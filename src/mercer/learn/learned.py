@@ -12,9 +12,9 @@ from ..kernels import Kernel, Projected
 from .families import FAMILIES, same_family
 
 # Columns named in the text form.
-NAMED = 10
+_NAMED = 10
 # Directions of a diagonal metric, which are columns: all of a wide table would be a square matrix.
-MOST_DIRECTIONS = 20
+_MOST_DIRECTIONS = 20
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class LearnedKernel(TravelsAsNumPy):
         if B.ndim == 2:
             U, lengths, _ = np.linalg.svd(B, full_matrices=False)
         else:
-            order = np.argsort(-np.abs(B), kind="stable")[:MOST_DIRECTIONS]
+            order = np.argsort(-np.abs(B), kind="stable")[:_MOST_DIRECTIONS]
             lengths = np.abs(B)[order]
             U = np.zeros((len(B), len(order)))
             U[order, np.arange(len(order))] = 1.0
@@ -119,7 +119,7 @@ class LearnedKernel(TravelsAsNumPy):
         return next(f for f in FAMILIES if any(same_family(f, found) for found in inner))
 
     def _named(self) -> list[tuple[str, float]]:
-        order = np.argsort(-self.importances)[:NAMED]
+        order = np.argsort(-self.importances)[:_NAMED]
         names = self.names or [f"column {j}" for j in range(len(self.importances))]
         return [(names[j], float(self.importances[j])) for j in order]
 

@@ -16,13 +16,13 @@ from .observations import Observations
 from .room import block_values
 
 # Pairs whose median distance is the unit of length.
-PAIRS = 2000
+_PAIRS = 2000
 # Rows up to which all of their products are computed for it, where there are more columns.
-FEW_ROWS = 300
+_FEW_ROWS = 300
 # Directions shorter than this share of the longest are left out.
-SHORTEST = 1e-5
+_SHORTEST = 1e-5
 # Numbers of the gradients of one block of rows.
-BLOCK_VALUES = 1 << 22
+_BLOCK_VALUES = 1 << 22
 
 
 def column_scales(X: np.ndarray) -> np.ndarray:
@@ -55,10 +55,10 @@ def congruent(B: Any, G: Any) -> Any:
 def with_unit_median(B: Any, X: Any, rng: np.random.Generator) -> Any:
     """B scaled so that the median distance between rows of X B is 1: lengths then compare."""
     n = X.shape[0]
-    i = rng.integers(n, size=PAIRS)
-    j = (i + rng.integers(1, max(n, 2), size=PAIRS)) % n
+    i = rng.integers(n, size=_PAIRS)
+    j = (i + rng.integers(1, max(n, 2), size=_PAIRS)) % n
     xp = namespace(X)
-    if n <= FEW_ROWS < X.shape[1]:
+    if n <= _FEW_ROWS < X.shape[1]:
         # Products of all rows are fewer numbers than differences of the pairs.
         Z = applied(X, B)
         K = as_numpy(Z @ Z.T)
@@ -100,7 +100,7 @@ def damped(G: Any) -> Any:
         return xp.where(G > 0, G, xp.zeros_like(G)) ** 0.25
     values, V = eigh(G)
     lengths = xp.where(values > 0, values, xp.zeros_like(values)) ** 0.25
-    kept = max(1, int(xp.sum(xp.astype(lengths > SHORTEST * lengths[0], xp.int64))))
+    kept = max(1, int(xp.sum(xp.astype(lengths > _SHORTEST * lengths[0], xp.int64))))
     return V[:, :kept] * lengths[None, :kept]
 
 
@@ -124,7 +124,7 @@ def average_outer_product(
 def gradients_at(kernel: Kernel, Z: Any, S: Any, a: Any) -> Iterator[tuple[slice, Any]]:
     """(rows, gradients of all f_c there): blocks of rows, n x targets x columns."""
     xp, t, width = namespace(Z), a.shape[1], Z.shape[1]
-    rows = max(16, block_values(BLOCK_VALUES) // max(S.shape[0], t * width))
+    rows = max(16, block_values(_BLOCK_VALUES) // max(S.shape[0], t * width))
     weighted = xp.reshape(a[:, :, None] * S[:, None, :], (S.shape[0], t * width))
     for i in range(0, Z.shape[0], rows):
         some = slice(i, min(i + rows, Z.shape[0]))

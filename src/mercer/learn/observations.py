@@ -20,11 +20,11 @@ from ..solve import Given, LeaveOneOut, RidgeProblem
 from .room import stage_landmarks
 
 # Targets with at most so many values repeat by chance.
-FEW_VALUES = 20
+_FEW_VALUES = 20
 # Repeated rows whose target is repeated too, for each that has another one, in a table with copies.
-RARELY = 9
+_RARELY = 9
 # Targets that differ by less, beside their spread, are the same number written twice.
-SAME_TARGET = 1e-6
+_SAME_TARGET = 1e-6
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Observations:
         if weights is not None and np.all(weights == (1.0 if counted else weights[0])):
             weights, counted = None, True  # equal weights say nothing
         values = as_numpy(X)
-        if weights is None and not has_copies(values):
+        if weights is None and not _has_copies(values):
             return cls(X, on_device_of(T, X), group=np.arange(n))
         order, new = by_value(values)
         if not counted:
@@ -138,28 +138,28 @@ class Observations:
         if weights is not None and not np.all(weights == np.round(weights)):
             return 0
         values = as_numpy(X)
-        if (weights is None and not has_copies(values)) or len(np.unique(T)) <= FEW_VALUES:
+        if (weights is None and not _has_copies(values)) or len(np.unique(T)) <= _FEW_VALUES:
             return 0
         observations = len(T) if weights is None else round(float(weights.sum()))
         distinct = int(by_value(values)[1].sum())
         order = np.lexsort([*T.T[::-1], *values.T[::-1]])
         other_row = (values[order][1:] != values[order][:-1]).any(axis=1)
-        apart = np.abs(np.diff(T[order], axis=0)) > SAME_TARGET * T.std(axis=0)
+        apart = np.abs(np.diff(T[order], axis=0)) > _SAME_TARGET * T.std(axis=0)
         pairs = 1 + int((other_row | apart.any(axis=1)).sum())
-        return observations - pairs if observations - pairs > RARELY * (pairs - distinct) else 0
+        return observations - pairs if observations - pairs > _RARELY * (pairs - distinct) else 0
 
     @staticmethod
     def distinct(X: Any, weighted: bool) -> Any:
         """The distinct rows of an array of numbers: repeated rows and weights then scale alike."""
         if not is_array(X) or X.dtype.kind not in "fiu" or 0 in X.shape:
             return X
-        if not (weighted or has_copies(X)):
+        if not (weighted or _has_copies(X)):
             return X
         order, new = by_value(X)
         return X[order[new]]
 
 
-def has_copies(values: np.ndarray) -> bool:
+def _has_copies(values: np.ndarray) -> bool:
     """Whether any two rows are equal."""
     return len({row.tobytes() for row in values + 0}) < len(values)  # + 0: -0.0 becomes 0.0
 

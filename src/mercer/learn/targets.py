@@ -8,15 +8,15 @@ import numpy as np
 from ..engine import Domain, as_host, check_classes, on_device_of
 from ..kernels import points as pts
 
-TASKS = ("auto", "regression", "classification")
+_TASKS = ("auto", "regression", "classification")
 # Whole numbers with more values than this are ordered and many: numbers to predict, not classes.
-MOST_CLASSES = 10
+_MOST_CLASSES = 10
 # From so many rows on, more classes than half of them are refused.
-FEW_ROWS = 20
+_FEW_ROWS = 20
 # Predictions reach beyond the targets by at most this share of their range.
-BEYOND = 0.5
+_BEYOND = 0.5
 # Columns of the search: more targets than that are combined into so many.
-MOST_COLUMNS = 50
+_MOST_COLUMNS = 50
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Targets:
     @classmethod
     def of(cls, y: Any, task: str = "auto", weights: np.ndarray | None = None) -> "Targets":
         """Targets of a user's y; refuses what has nothing to learn."""
-        Domain.one_of(*TASKS)("task", task)
+        Domain.one_of(*_TASKS)("task", task)
         pts.require_y(y, "learning a kernel")
         y = host(y)
         if y.ndim == 2 and y.shape[1] == 1:
@@ -63,7 +63,7 @@ class Targets:
                 "least 2 classes are needed."
             )
         n = len(y) if weights is None else max(len(y), round(float(weights.sum())))
-        if n >= FEW_ROWS and len(classes) > n / 2:
+        if n >= _FEW_ROWS and len(classes) > n / 2:
             remedy = "Merge rare classes, or leave out rows whose class occurs once."
             if y.dtype.kind in "fiu":
                 remedy += " If y holds numbers, predict them with KernelRegressor."
@@ -103,7 +103,7 @@ class Targets:
     @staticmethod
     def are_classes(values: np.ndarray) -> bool:
         """Tell classes from numbers where nobody says: few whole numbers are taken for classes."""
-        return bool(np.all(values == np.round(values))) and len(np.unique(values)) <= MOST_CLASSES
+        return bool(np.all(values == np.round(values))) and len(np.unique(values)) <= _MOST_CLASSES
 
     @property
     def constant(self) -> bool:
@@ -117,7 +117,7 @@ class Targets:
         and one row far out can send it there.
         """
         low, high = T.min(axis=0), T.max(axis=0)
-        return low - BEYOND * (high - low), high + BEYOND * (high - low)
+        return low - _BEYOND * (high - low), high + _BEYOND * (high - low)
 
     @property
     def variance(self) -> float:
@@ -136,9 +136,9 @@ def in_few_columns(rows: Any, targets: Targets, rng: np.random.Generator) -> tup
     product of gradients.
     """
     t = targets.columns.shape[1]
-    if t <= MOST_COLUMNS:
+    if t <= _MOST_COLUMNS:
         return rows, targets
-    R = rng.spawn(1)[0].normal(size=(t, MOST_COLUMNS)) / MOST_COLUMNS**0.5
+    R = rng.spawn(1)[0].normal(size=(t, _MOST_COLUMNS)) / _MOST_COLUMNS**0.5
     return (
         replace(rows, T=rows.T @ on_device_of(R, rows.T)),
         replace(targets, columns=targets.columns @ R),

@@ -6,18 +6,18 @@ group before the ridge regression, as fixed effects are taken out of a linear mo
 
 import numpy as np
 
-from ..engine import solve_triangular, tiles
+from ..engine import tiles
 from ..kernels import Matern
-from ..solve import LeaveOneOut, RidgeProblem, jittered_factor, solve_ridge
+from ..solve import CoordinateRidge, LeaveOneOut
 from .metric import column_scales, with_unit_median
 from .room import stage_landmarks
 
 # Rows of the regression, and landmarks among them.
 ROWS, LANDMARKS = 4000, 300
 # Lengths to choose from, in units of the median distance.
-LENGTHS = (1.0, 2.0, 4.0)
+_LENGTHS = (1.0, 2.0, 4.0)
 # Penalties, relative to k(x, x): a column that hardly varies within groups explains nothing there.
-ALPHAS = 10.0 ** np.arange(-4, 3)
+_ALPHAS = 10.0 ** np.arange(-4, 3)
 
 
 def unexplained_within(X: np.ndarray, T: np.ndarray, group: np.ndarray, seed: int) -> np.ndarray:
@@ -31,16 +31,14 @@ def unexplained_within(X: np.ndarray, T: np.ndarray, group: np.ndarray, seed: in
     S = X[some[: stage_landmarks(len(some), LANDMARKS)]]
     own = np.unique(group[some], return_inverse=True)[1]
     best = None
-    for length in LENGTHS:
+    for length in _LENGTHS:
         kernel = Matern(2.5, length)
-        C = jittered_factor(tiles.evaluate(kernel, S))
-        F = solve_triangular(C, tiles.evaluate(kernel, X[some], S).T).T
-        inner = (_centred(F, own), _centred(T[some], own))
-        problem = RidgeProblem.on_coordinates(*inner, LeaveOneOut(ALPHAS))
-        ridge = solve_ridge(problem, "primal")
+        K = _centred(tiles.evaluate(kernel, X[some], S), own)
+        given = (K, tiles.evaluate(kernel, S), _centred(T[some], own), LeaveOneOut(_ALPHAS))
+        ridge, a, _ = CoordinateRidge.on_landmarks(*given)
         error = ridge.choice.errors.min()
         if best is None or error < best[0]:
-            best = (error, kernel, solve_triangular(C, ridge.prediction.coef, transpose=True))
+            best = (error, kernel, a)
     assert best is not None
     unexplained: np.ndarray = T - tiles.multiply(best[1], X, S, best[2])
     return unexplained

@@ -5,9 +5,9 @@ from .duality import Rounding
 from .iterations import Certified, solve_iteratively
 from .newton import LogisticProblem
 from .optimal_scoring import Fisher, Shrinkage
-from .primal import LandmarkSolver, jittered_factor
+from .primal import LandmarkSolver
 from .problem import Choice, Given, LeaveOneOut, Preconditioning, RidgeProblem
-from .ridge_path import choose_on_rows
+from .ridge_path import CoordinateRidge, choose_on_rows
 from .solver import CannotSolve, LeftOut, RidgeSolution, Step, Steps
 from .svm import MarginProblem
 
@@ -15,6 +15,7 @@ __all__ = [
     "SOLVERS",
     "Certified",
     "Choice",
+    "CoordinateRidge",
     "Fisher",
     "Given",
     "LandmarkSolver",
@@ -26,7 +27,6 @@ __all__ = [
     "Step",
     "Steps",
     "choose_on_rows",
-    "jittered_factor",
     "solve_iteratively",
     "solve_ridge",
 ]

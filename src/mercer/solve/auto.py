@@ -17,7 +17,13 @@ SOLVERS: dict[str, Solver] = {
     solver.name: solver
     for solver in (Direct(), Primal(), Iterative(), FourierSolver(), LandmarkSolver())
 }
-COMPETING = (Direct(), Primal(), Iterative(quick=True), FourierSolver(quick=True), LandmarkSolver())
+_COMPETING = (
+    Direct(),
+    Primal(),
+    Iterative(quick=True),
+    FourierSolver(quick=True),
+    LandmarkSolver(),
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ class Way:
 
 
 def offered(
-    problem: RidgeProblem, solvers: Iterable[Solver] = COMPETING
+    problem: RidgeProblem, solvers: Iterable[Solver] = _COMPETING
 ) -> list[tuple[Solver, Way]]:
     """Every solver's offer for the problem, the one that "auto" takes first."""
     found = [(solver, Way.of(solver, problem, asked=False)) for solver in solvers]

@@ -28,9 +28,9 @@ _JITTER = 1e-12
 # Changes of F in one round, relative to its size; beyond them, and where F is small,
 # a new factorisation is cheaper.
 _MOST_CHANGES = 0.4
-FEW = 500
+_FEW = 500
 # Coefficients that have stopped at a bound in one step, before the inverse is that of the others.
-MOST_STOPPED = 100
+_MOST_STOPPED = 100
 _MOST_ROUNDS = 150
 # The objective rises by more than this share of it, or has not risen; so often in turn is the end.
 _STALLED = 1e-15
@@ -46,14 +46,14 @@ _AT_BOUND = 1e-5
 
 
 @dataclass
-class Free:
+class _Free:
     """The free coefficients: their positions, and the inverse of their kernel matrix, if known."""
 
     rows: np.ndarray
     inverse: Any = None
 
     @classmethod
-    def of(cls, problem: Any, rows: np.ndarray) -> "Free | None":
+    def of(cls, problem: Any, rows: np.ndarray) -> "_Free | None":
         """None where the matrix is singular beyond repair."""
         if not len(rows):  # LAPACK complains of nothing
             return cls(rows, np.zeros((0, 0)))
@@ -67,10 +67,10 @@ class Free:
         half.flat[:: len(rows) + 1] /= 2
         return cls(rows, half + half.T)
 
-    def with_more(self, problem: Any, more: np.ndarray) -> "Free | None":
+    def with_more(self, problem: Any, more: np.ndarray) -> "_Free | None":
         """One block of bordering; None where the matrix becomes singular."""
         if self.inverse is None or len(more) > _MOST_CHANGES * len(self.rows):
-            return Free.of(problem, np.concatenate([self.rows, more]))
+            return _Free.of(problem, np.concatenate([self.rows, more]))
         if not len(more):
             return self
         B, S = problem.matrix(self.rows, more), problem.matrix(more)
@@ -84,16 +84,16 @@ class Free:
             return None
         right = HB @ inner
         grown = np.block([[self.inverse + right @ HB.T, -right], [-right.T, inner]])
-        return Free(np.concatenate([self.rows, more]), grown)
+        return _Free(np.concatenate([self.rows, more]), grown)
 
-    def without(self, gone: np.ndarray) -> "Free":
+    def without(self, gone: np.ndarray) -> "_Free":
         """The inverse of a submatrix, from the Schur complement; `gone` are positions in rows."""
         if not len(gone):
             return self
         kept = np.delete(np.arange(len(self.rows)), gone)
-        if len(self.rows) < FEW:
-            return Free(self.rows[kept])
-        return Free(self.rows[kept], _inverse_of_part(self.inverse, kept, gone))
+        if len(self.rows) < _FEW:
+            return _Free(self.rows[kept])
+        return _Free(self.rows[kept], _inverse_of_part(self.inverse, kept, gone))
 
 
 @dataclass
@@ -110,7 +110,7 @@ class BoxDual:
     def __post_init__(self) -> None:
         self.y, self.C = self.problem.y, self.problem.C
         self.low, self.high = np.minimum(0.0, self.y * self.C), np.maximum(0.0, self.y * self.C)
-        c = balanced(np.clip(self.c, self.low, self.high), self.low, self.high)
+        c = _balanced(np.clip(self.c, self.low, self.high), self.low, self.high)
         self.values = self.values + self.problem.values(c - self.c)
         self.c = c
 
@@ -119,7 +119,7 @@ class BoxDual:
         has not fallen a hundredfold in so many rounds."""
         lowest, highest, share, still, first = np.inf, -np.inf, 1.0, 0, 0.0
         inside = np.flatnonzero((self.c > self.low) & (self.c < self.high))
-        self.free = Free(inside)
+        self.free = _Free(inside)
         for count in range(_MOST_ROUNDS):
             left = self.y - self.values - self.b
             gap = self.gap = float(np.sum(self.C * np.maximum(self.y * left, 0.0) - self.c * left))
@@ -153,7 +153,7 @@ class BoxDual:
             wrong = wrong[np.argsort(-np.abs(left[wrong]), kind="stable")[:most]]
         return wrong
 
-    def _step(self, free: Free, left: np.ndarray) -> None:
+    def _step(self, free: _Free, left: np.ndarray) -> None:
         """Newton's step on the free coefficients; those that meet a bound stay there."""
         before, low, high = (x[free.rows] for x in (self.c, self.low, self.high))
         others = float(self.c.sum()) - float(before.sum())
@@ -173,7 +173,7 @@ def _to_the_bounds(
     v, u = H @ left, H.sum(axis=1)
     stopped, b, whole = np.empty(0, dtype=np.intp), 0.0, 1.0
     for _ in range(2 * len(c) + 1):
-        if len(stopped) > MOST_STOPPED:  # the rest is a smaller problem
+        if len(stopped) > _MOST_STOPPED:  # the rest is a smaller problem
             kept, c = np.delete(np.arange(len(c)), stopped), c.copy()
             H, others = _inverse_of_part(H, kept, stopped), others + float(c[stopped].sum())
             left = whole * left[kept]
@@ -234,7 +234,7 @@ def _solved(A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return nearest
 
 
-def balanced(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _balanced(c: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """c with sum(c) = 0 up to rounding, within its bounds: those that are free move first."""
     for free in ((c > low) & (c < high), np.ones(len(c), dtype=bool)):
         total = float(c.sum())
@@ -297,7 +297,7 @@ def interior_point(Phi: Any, y: np.ndarray, C: np.ndarray, aim: float) -> tuple[
     at_low, at_high = (z > s) & (u < _AT_BOUND * C), (s > z) & (v < _AT_BOUND * C)
     c = xp.where(at_low, low, xp.where(at_high, high, c))
     host = [as_numpy(x) for x in (c, low, high)]
-    return balanced(*host), steps
+    return _balanced(*host), steps
 
 
 def _direction(

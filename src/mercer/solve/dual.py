@@ -3,7 +3,8 @@ them by one factorisation of the kernel matrix."""
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -92,21 +93,17 @@ class DualSolver(Solver):
     def _replaces_a_factor(self, problem: RidgeProblem) -> bool:
         return self.quick and Direct().too_large(problem) is None
 
-    def _with_intercept(
-        self,
-        problem: RidgeProblem,
-        T: Array,
-        alphas: np.ndarray,
-        equations: Callable[[Any, np.ndarray], tuple[Any, Any, Any]],
-    ) -> "Dual":
+    @contextmanager
+    def _competing(self) -> Iterator[None]:
+        """One of several that compete makes room for the next where memory is short."""
         try:
-            return with_intercept(T, alphas, problem.intercept, equations)
+            yield
         except MemoryLimitError as error:
             raise (CannotSolve(str(error)) if self.quick else error) from None
 
 
 @dataclass(frozen=True)
-class Dual:
+class _Dual:
     """Coefficients of the rows and an intercept, bounds of their errors, and u with A u = 1."""
 
     W: Any
@@ -140,39 +137,46 @@ class Dual:
         )
 
 
-def with_intercept(
-    T: Any,
-    alphas: np.ndarray,
-    intercept: bool,
-    equations: Callable[[Any, np.ndarray], tuple[Any, Any, Any]],
-) -> Dual:
-    """Ridge with an intercept, where there is one, from ridge without.
-
-    equations : from targets and penalties to (v, bounds of |f - f*|, |f|), for A v = t
+@dataclass(frozen=True)
+class RightSides:
+    """The columns t for which A v = t is solved: targets and, for an intercept, ones.
 
     With A u = 1 the intercept is b = 1'v / 1'u, and the coefficients are v - b u. Bounds e_u, e_v
     of the errors carry over: |1'A^-1 s| <= sqrt(1'u) sqrt(s'A^-1 s) by Cauchy and Schwarz, so that
     |b - b*| <= (e_v + |b| e_u) / sqrt(1'u), and |f - f*| <= e_v + |b| e_u + |b - b*| |u|.
     """
-    xp, t = namespace(T), T.shape[1]
-    if not intercept:
-        W, errors, _ = equations(T, alphas)
-        return Dual(W, namespace(W).zeros_like(W[0, :]), on_device_of(errors, W))
-    penalties, which = np.unique(alphas, return_inverse=True)
-    B = xp.concat([T, *[xp.ones_like(T[:, :1])] * len(penalties)], axis=1)
-    both, errors, lengths = equations(B, np.concatenate([alphas, penalties]))
-    xp, v, u = namespace(both), both[:, :t], both[:, t:]
-    totals = as_numpy(xp.sum(u, axis=0)).astype(np.float64)
-    b = xp.sum(v, axis=0) / on_device_of(totals[which], v)
-    e_v, e_u = errors[:t], errors[t:][which]
-    # 1'u is known to sqrt(1'u) e_u only: the smallest value that this leaves.
-    least = np.maximum(np.sqrt(np.maximum(totals, 0.0))[which] - e_u, np.finfo(float).tiny)
-    with np.errstate(all="ignore"):  # an infinite bound is a bound
-        of_v = e_v + np.abs(as_numpy(b)) * e_u
-        of_b = of_v / least
-        of_f = of_v + of_b * (lengths[t:][which] + e_u)
-    of_f, of_b = (on_device_of(np.where(np.isnan(e), np.inf, e), v) for e in (of_f, of_b))
-    return Dual(v - pts.take(u.T, which).T * b[None, :], b, of_f, of_b, u)
+
+    columns: Any
+    penalties: np.ndarray  # one per column
+    which: np.ndarray | None = None  # of the columns of ones, for each target; None: no intercept
+
+    @classmethod
+    def of(cls, T: Any, alphas: np.ndarray, intercept: bool) -> "RightSides":
+        if not intercept:
+            return cls(T, alphas)
+        different, which = np.unique(alphas, return_inverse=True)
+        ones = [namespace(T).ones_like(T[:, :1])] * len(different)
+        columns = namespace(T).concat([T, *ones], axis=1)
+        return cls(columns, np.concatenate([alphas, different]), which)
+
+    def solved(self, X: Any, errors: Any, lengths: Any) -> "_Dual":
+        """Ridge with its intercept, from solutions X, bounds of |f - f*|, and the |f|."""
+        xp, which = namespace(X), self.which
+        if which is None:
+            return _Dual(X, xp.zeros_like(X[0, :]), on_device_of(errors, X))
+        t = len(which)
+        v, u = X[:, :t], X[:, t:]
+        totals = as_numpy(xp.sum(u, axis=0)).astype(np.float64)
+        b = xp.sum(v, axis=0) / on_device_of(totals[which], v)
+        e_v, e_u = errors[:t], errors[t:][which]
+        # 1'u is known to sqrt(1'u) e_u only: the smallest value that this leaves.
+        least = np.maximum(np.sqrt(np.maximum(totals, 0.0))[which] - e_u, np.finfo(float).tiny)
+        with np.errstate(all="ignore"):  # an infinite bound is a bound
+            of_v = e_v + np.abs(as_numpy(b)) * e_u
+            of_b = of_v / least
+            of_f = of_v + of_b * (lengths[t:][which] + e_u)
+        of_f, of_b = (on_device_of(np.where(np.isnan(e), np.inf, e), v) for e in (of_f, of_b))
+        return _Dual(v - pts.take(u.T, which).T * b[None, :], b, of_f, of_b, u)
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,13 +332,13 @@ class Direct(DualSolver):
             counts["operations"] += 8 * min(n, ROWS_FOR_SEARCH) ** 3 / 3
         return Cost.of(matrix_bytes(n, copies), **counts)
 
-    def solve(self, problem: RidgeProblem) -> "DirectSolution":
+    def solve(self, problem: RidgeProblem) -> "_DirectSolution":
         rows, kernel = problem.with_weight, problem.kernel
         is_gram = not kernel.layout.on_data
         choice = path = None
         if is_chosen_before(rows):
             choice = choose_on_rows(rows)
-        K = rows.matrix
+        K = tiles.evaluate(kernel, rows.training.points)
         T = on_device_of(rows.T, K)
         w = None if rows.weights is None else on_device_of(rows.weights, K)
         if choice is None and not isinstance(rows.alpha, Given):
@@ -349,13 +353,13 @@ class Direct(DualSolver):
             if rows.intercept and not is_gram:  # where leave-one-out errors and variances are known
                 C = factor_shifted(K, alphas[0], None if w is None else 1 / w)
                 ones = None if C is None else solve_factored(C, namespace(K).ones_like(K[:, :1]))
-            solved = Dual(W, b, ones=ones)
+            solved = _Dual(W, b, ones=ones)
         S = kernel.landmarks(problem.training.points, problem.kept)
         known = None
         if is_gram and factors:  # the matrix cannot be made again
             known = {alpha: Landmarks(kernel, S, C, problem.kept) for alpha, C in factors.items()}
         solution = solved.solution(
-            DirectSolution, problem, S, alphas, self.name, choice=choice, factors=known
+            _DirectSolution, problem, S, alphas, self.name, choice=choice, factors=known
         )
         if path is not None:
             solution.cached("misses", lambda: path.misses(alphas[0]))
@@ -366,31 +370,29 @@ class Direct(DualSolver):
 
 def _solved(
     problem: RidgeProblem, K: Array, T: Array, w: Array | None, alphas: np.ndarray
-) -> tuple[Dual, np.ndarray, dict[float, Any]]:
+) -> tuple[_Dual, np.ndarray, dict[float, Any]]:
     """(coefficients with their certified errors, the penalties that were used, factors)."""
     one, noise = len(np.unique(alphas)) == 1, None if w is None else 1 / w
     in_place = is_numpy(K) and one and matrix_bytes(K.shape[0], 2) > problem.limit
-    rows = problem.training.points
-    factors: dict[float, Any] = {}
-
-    def equations(B: Any, penalties: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
-        nonlocal factors
-        X, left, factors = solve_regularized(K, B, penalties, noise, in_place=in_place)
-        if in_place:  # the factor stands where K was
-            shift = on_device_of(penalties, X)[None, :] * (X if w is None else X / w[:, None])
-            left = B - MatrixProduct.of(problem.kernel, rows)(X) - shift
-        return X, *certified(problem.kernel, rows, X, left, B, penalties, w)
-
+    kernel, rows = problem.kernel, problem.training.points
     while True:
+        right = RightSides.of(T, alphas, problem.intercept)
+        B, penalties = right.columns, right.penalties
         try:
-            return with_intercept(T, alphas, problem.intercept, equations), alphas, factors
+            X, left, factors = solve_regularized(K, B, penalties, noise, in_place=in_place)
+            break
         except CannotSolve:
             if isinstance(problem.alpha, Given) or in_place:
                 raise
             alphas = STEP * alphas  # the next penalty that is not singular to rounding
+    if in_place:  # the factor stands where K was
+        shift = on_device_of(penalties, X)[None, :] * (X if w is None else X / w[:, None])
+        left = B - MatrixProduct.of(kernel, rows)(X) - shift
+    solved = right.solved(X, *_certified(kernel, rows, X, left, B, penalties, w))
+    return solved, alphas, factors
 
 
-def certified(
+def _certified(
     kernel: Kernel, rows: Any, X: Any, residuals: Any, T: Any, alphas: np.ndarray, weights: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """(bounds of |f - f*|, |f|) for coefficients X with these residuals.
@@ -410,7 +412,7 @@ def certified(
 
 
 @dataclass(frozen=True, eq=False)
-class DirectSolution(DualSolution):
+class _DirectSolution(DualSolution):
     """Factors are made again when they are asked for."""
 
     factors: dict[float, Landmarks] | None = None  # of a Gram matrix, which cannot be made again

@@ -113,22 +113,22 @@ def hinge_certificate(
     unbalanced = total * (abs(b) + 1.0 + rounding.longest * (2 * (square / 2 + slack)) ** 0.5)
     gap = (float(terms.sum()) + unbalanced) * (1 + len(c) * EPS)
     norm_error = float((2 * max(gap, 0.0)) ** 0.5 + rounding.eta * size)
-    least, most = hinge_range(y, C, values, norm_error * rounding.lengths + error)
+    least, most = _hinge_range(y, C, values, norm_error * rounding.lengths + error)
     return Certificate(gap, norm_error, max(b - least, most - b, 0.0), square**0.5)
 
 
-def hinge_range(
+def _hinge_range(
     y: np.ndarray, C: np.ndarray, values: np.ndarray, errors: Any = 0.0
 ) -> tuple[float, float]:
     """(smallest, largest) b that may be best for values within these errors."""
     level, order_error = float(C[y > 0].sum()), len(y) * EPS
-    least, most = weighted_quantiles(y - values - errors, C, level, order_error)
+    least, most = _weighted_quantiles(y - values - errors, C, level, order_error)
     if np.any(errors):
-        _, most = weighted_quantiles(y - values + errors, C, level, order_error)
+        _, most = _weighted_quantiles(y - values + errors, C, level, order_error)
     return least, most
 
 
-def weighted_quantiles(
+def _weighted_quantiles(
     t: np.ndarray, weights: np.ndarray, level: float, slack: float = 0.0
 ) -> tuple[float, float]:
     """(smallest, largest) minimiser b of the hinge losses whose kinks are at t: where the weight of
@@ -165,4 +165,4 @@ def _around(
 
 def best_hinge_intercept(y: np.ndarray, C: np.ndarray, values: np.ndarray) -> float:
     """In the middle of all that are best, as libsvm has it."""
-    return sum(hinge_range(y, C, values)) / 2
+    return sum(_hinge_range(y, C, values)) / 2

@@ -46,7 +46,7 @@ _PROBE_TOL = 1e-2
 
 
 @dataclass(frozen=True)
-class Solved:
+class _Solved:
     """Coefficients, a bound of their error |w - w*| per column, and how they were found."""
 
     coef: np.ndarray
@@ -124,12 +124,12 @@ class FourierEquations:
         """Phi'Phi."""
         return self.space.pairs(self.generator)
 
-    def solve(self, B: np.ndarray, alphas: np.ndarray, tol: float | None = None) -> Solved:
+    def solve(self, B: np.ndarray, alphas: np.ndarray, tol: float | None = None) -> _Solved:
         """One column per column of B, which has an alpha of its own."""
         if self.direct:
             coef, residuals, _ = solve_regularized(self.second, B, alphas)
             with np.errstate(divide="ignore"):
-                return Solved(coef, np.linalg.norm(residuals, axis=0) / alphas)
+                return _Solved(coef, np.linalg.norm(residuals, axis=0) / alphas)
         if np.min(alphas) <= 0:
             raise ValueError(
                 f"{self.space.rank} Fourier coordinates are solved by iterations, which need "
@@ -137,7 +137,7 @@ class FourierEquations:
             )
         return self.iterate(B, alphas, tol or self.tol)
 
-    def iterate(self, B: np.ndarray, alphas: np.ndarray, tol: float) -> Solved:
+    def iterate(self, B: np.ndarray, alphas: np.ndarray, tol: float) -> _Solved:
         """By conjugate gradients.
 
         All eigenvalues are at least alpha, so that |w - w*| <= |residual| / alpha: iterations end
@@ -146,14 +146,14 @@ class FourierEquations:
         alphas = np.asarray(alphas, dtype=float)
         parts = [slice(a, a + _TOGETHER) for a in range(0, B.shape[1], _TOGETHER)]
         found = [self._together(B[:, part], alphas[part], tol) for part in parts]
-        return Solved(
+        return _Solved(
             np.concatenate([p.coef for p in found], axis=1),
             np.concatenate([p.error_norms for p in found]),
             max(p.n_iter for p in found),
             all(p.converged for p in found),
         )
 
-    def _together(self, B: np.ndarray, alphas: np.ndarray, tol: float) -> Solved:
+    def _together(self, B: np.ndarray, alphas: np.ndarray, tol: float) -> _Solved:
         def times(V: Any) -> Any:
             return (self @ V) + alphas * V
 
@@ -170,7 +170,7 @@ class FourierEquations:
             cg.turn()
         R = B - times(cg.x)
         errors = np.linalg.norm(R, axis=0) / alphas
-        return Solved(cg.x, errors, steps, is_small(R, cg.x, 1.1 * tol))
+        return _Solved(cg.x, errors, steps, is_small(R, cg.x, 1.1 * tol))
 
     @property
     def diagonal(self) -> np.ndarray:
@@ -260,7 +260,7 @@ class FourierEquations:
 # --- ridge on a map -------------------------------------------------------------------------------
 
 
-def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "FourierMapSolution":
+def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "_FourierMapSolution":
     """Alpha by generalised cross-validation: n RSS / (n - df)^2."""
     if problem.intercept:
         raise ValueError(
@@ -302,7 +302,7 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "Fourier
         norms = found.error_norms + np.sqrt(sums.n) * everywhere / (2 * np.sqrt(alphas))
     norms, everywhere = (np.where(alphas > 0, e, np.inf) for e in (norms, everywhere))
     coef = on_device_of(w, space.example)
-    solution = FourierMapSolution(
+    solution = _FourierMapSolution(
         fit.map.linear(coef),
         alphas,
         "primal",
@@ -320,7 +320,7 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "Fourier
 
 
 @dataclass(frozen=True, eq=False)
-class FourierMapSolution(RidgeSolution):
+class _FourierMapSolution(RidgeSolution):
     """Coefficients on Fourier coordinates; `generator` holds the sums of the rows."""
 
     coef: Any = None

@@ -22,7 +22,7 @@ from ..expansion import Expansion
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..space import Fourier, FourierPlan
-from .dual import FEW, DualSolution, DualSolver
+from .dual import FEW, DualSolution, DualSolver, RightSides
 from .fourier_map import FourierEquations
 from .primal import chooses_by_all_errors
 from .problem import Given, RidgeProblem
@@ -40,7 +40,7 @@ _SHARE = 0.1
 _VARIANCE_TOL = 1e-8
 _EPS = float(np.finfo(float).eps)
 # Rows from which on transforms can be cheaper.
-LEAST_ROWS = 4000
+_LEAST_ROWS = 4000
 # Frequencies, in all columns, up to which eight digits are aimed at; planned with some to spare:
 # outside of the rows, errors are larger.
 MOST_FOR_DIGITS, SPARE = 2e6, 0.1
@@ -58,7 +58,7 @@ class FourierSolver(DualSolver):
 
     def _refusal(self, problem: RidgeProblem, asked: bool) -> str | None:
         training, kernel = problem.training, problem.kernel
-        many = problem.n >= LEAST_ROWS and importlib.util.find_spec("finufft")
+        many = problem.n >= _LEAST_ROWS and importlib.util.find_spec("finufft")
         if not (asked or (many and problem.in_double and training.points.ndim == 2)):
             return "it pays for many rows of few columns, in double precision, with finufft"
         if kernel.fourier_form() is None:
@@ -95,19 +95,16 @@ class FourierSolver(DualSolver):
                 return replace(plan, aim=aim)
         return None
 
-    def solve(self, problem: RidgeProblem) -> "FourierSolution":
+    def solve(self, problem: RidgeProblem) -> "_FourierSolution":
         rows, kernel, plan = problem.with_weight, problem.kernel, self._plan(problem)
         choice = None if isinstance(problem.alpha, Given) else choose_on_rows(problem)
         alphas, points = problem.alphas(choice), kernel.layout.in_double(rows.training.points)
-        found: Any = None
         T = np.asarray(as_numpy(rows.T), dtype=np.float64)
-
-        def equations(B: Any, penalties: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
-            nonlocal found
-            found = self._found(problem, plan, points, B, penalties)
-            return on_device_of(found.coef, points, dtype=float), found.bounds, found.norms
-
-        solved = self._with_intercept(problem, T, alphas, equations)
+        right = RightSides.of(T, alphas, problem.intercept)
+        with self._competing():
+            found = self._found(problem, plan, points, right.columns, right.penalties)
+        X = on_device_of(found.coef, points, dtype=float)
+        solved = right.solved(X, found.bounds, found.norms)
         converged = bool(np.all(found.residuals <= plan.aim))
         if not converged:
             reason = (
@@ -119,7 +116,7 @@ class FourierSolver(DualSolver):
             warnings.warn(reason, ConvergenceWarning, stacklevel=5)
         S, W = kernel.landmarks(points), solved.W
         images = on_device_of(found.images(as_numpy(W)), W)
-        prediction = FourierExpansion(kernel, S, W, solved.b, found.space, images)
+        prediction = _FourierExpansion(kernel, S, W, solved.b, found.space, images)
         known = {
             "prediction": prediction,
             "steps": Steps(found.n_iter, converged),
@@ -128,7 +125,7 @@ class FourierSolver(DualSolver):
             "transforms": prediction.difference(),  # what they add, where they are used
         }
         how = {"max_iter": problem.max_iter, "tol": problem.tol}
-        return solved.solution(FourierSolution, problem, S, alphas, self.name, **known, **how)
+        return solved.solution(_FourierSolution, problem, S, alphas, self.name, **known, **how)
 
     def _found(
         self,
@@ -228,7 +225,7 @@ class _DualSystem:
 
 
 @dataclass(frozen=True, eq=False)
-class FourierExpansion(Expansion):
+class _FourierExpansion(Expansion):
     """The functions z -> k(z, S) W + b; inside a box as phi(z) . (Phi'W) + b, which is faster.
 
     phi are the Fourier coordinates of the kernel, and the two ways differ by at most
@@ -265,7 +262,7 @@ class FourierExpansion(Expansion):
 
 
 @dataclass(frozen=True, eq=False)
-class FourierSolution(DualSolution):
+class _FourierSolution(DualSolution):
     """The dual coefficients, with their function in Fourier coordinates."""
 
     # the largest at some of the rows, computed with the kernel itself, relative to t

@@ -43,7 +43,7 @@ from .solver import Step
 from .system import VECTORS, System, function_norms, scattered, vectors_of
 
 # Points on which a user's function is tested for symmetry.
-SAMPLE = 64
+_SAMPLE = 64
 _TINY = float(np.finfo(np.float64).tiny)
 # How far, and how long, quick products are trusted before the next exact residual.
 _QUICK_REDUCTION = 1e-4
@@ -185,7 +185,7 @@ def solve_iteratively(
         # A Gram matrix as a whole, a user's function on a sample: iterations would not notice.
         for K in kernel.layout.given_matrices(points):
             check_symmetric(kernel, K)
-        some = evenly(points.shape[0], SAMPLE)
+        some = evenly(points.shape[0], _SAMPLE)
         check_symmetric(kernel, kernel.layout.values(kernel, points, some))
     # The solution is linear in the targets, and their squares must neither vanish nor overflow.
     T = namespace(T).astype(T, namespace(T).float64, copy=False)
@@ -415,13 +415,13 @@ class ConjugateGradients:
         self.times, self.precondition = times, precondition
         self.x, self.r = namespace(B).zeros_like(B), B + 0.0
         self.z = precondition(self.r)
-        self.p, self.rz = self.z + 0.0, dots(self.r, self.z)
+        self.p, self.rz = self.z + 0.0, _dots(self.r, self.z)
         self.frozen = np.zeros(B.shape[1], dtype=bool)
 
     def product(self) -> tuple[Any, np.ndarray]:
         """(A p, p'A p)."""
         image = self.times(self.p)
-        return image, dots(self.p, image)
+        return image, _dots(self.p, image)
 
     def advance(self, image: Any, curvature: np.ndarray) -> None:
         """Along p as far as its columns go."""
@@ -435,7 +435,7 @@ class ConjugateGradients:
     def turn(self) -> None:
         """To the next direction."""
         self.z = self.precondition(self.r)
-        old, self.rz = self.rz, dots(self.r, self.z)
+        old, self.rz = self.rz, _dots(self.r, self.z)
         beta = on_device_of(_quotient(self.rz, old, self.live & (old > 0)), self.p)[None, :]
         self.p = self.z + self.p * beta
 
@@ -444,6 +444,6 @@ def _quotient(a: np.ndarray, b: np.ndarray, where: np.ndarray) -> np.ndarray:
     return np.where(where, a / np.where(where, b, 1.0), 0.0)
 
 
-def dots(U: Any, V: Any) -> np.ndarray:
+def _dots(U: Any, V: Any) -> np.ndarray:
     """Inner products of the columns, on the host."""
     return as_numpy(namespace(U).sum(U * V, axis=0)).astype(np.float64)

@@ -20,7 +20,7 @@ from ..engine import (
     one_blas_thread,
 )
 from ..space import factorize
-from .dual import FEW, DualSolution, DualSolver
+from .dual import FEW, DualSolution, DualSolver, RightSides
 from .iterations import solve_iteratively
 from .optimal_scoring import Shrinkage
 from .primal import chooses_by_all_errors
@@ -30,7 +30,7 @@ from .solver import CannotSolve, Cost, Step, Steps, TooLarge
 from .system import SHARE_OF_ALPHA, VECTORS, chosen_rank, vectors_of
 
 # Operations that one number of a stored kernel matrix costs in a product with a vector.
-STORED = 8
+_STORED = 8
 # Products after which it is clear whether iterations are faster than a factorisation, and most of
 # those that can be.
 JUDGED_AFTER, QUICK_PRODUCTS = 10, 60
@@ -77,7 +77,7 @@ class Iterative(DualSolver):
         held = matrix_bytes(n, 0.5) + beside <= problem.limit
         needed, products = beside + int(matrix_bytes(n, 0.5) * held), self._products(problem, p)
         values = n**2 / 2 + n * p + (0 if held else products * n**2 / 2)
-        operations = 3 * n * p**2 + products * t * n * (4 * p + STORED * n)
+        operations = 3 * n * p**2 + products * t * n * (4 * p + _STORED * n)
         return Cost.of(needed, starts=1, values=values, operations=operations)
 
     def _held(self, problem: RidgeProblem) -> int:
@@ -111,13 +111,13 @@ class Iterative(DualSolver):
         digits = problem.digits if self._replaces_a_factor(problem) else problem.tol
         return min(problem.tol, digits)
 
-    def solve(self, problem: RidgeProblem) -> "IterativeSolution":
-        # With few landmarks, those of `Explained`, nothing is large enough for two BLAS threads.
+    def solve(self, problem: RidgeProblem) -> "_IterativeSolution":
+        # With few landmarks, those of `_Explained`, nothing is large enough for two BLAS threads.
         few = problem.intercept and self._replaces_a_factor(problem)
         with one_blas_thread() if few else nullcontext():
             return self._solve(problem)
 
-    def _solve(self, problem: RidgeProblem) -> "IterativeSolution":
+    def _solve(self, problem: RidgeProblem) -> "_IterativeSolution":
         rows, kernel, points = problem.with_weight, problem.kernel, problem.training.points
         quick, tol = self._replaces_a_factor(problem), self._tol(problem)
         choice, known = self._choice(problem)
@@ -129,27 +129,22 @@ class Iterative(DualSolver):
             "workers": rows.training.workers,
         }
         alphas = problem.alphas(choice)
-        found: Any = None
         again = {"tol": tol, "resources": rows.training.resources, **vars(problem.preconditioning)}
-
-        def equations(B: Any, penalties: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
-            nonlocal found
-            with warnings.catch_warnings():
-                if quick or problem.intercept:
-                    warnings.simplefilter("ignore", ConvergenceWarning)
-                given = (kernel, rows.training.points, B, penalties, rows.weights)
-                found = solve_iteratively(*given, **again | shared | how)
-            if quick and not found.converged:
-                raise CannotSolve("the first products show that a factorisation is faster")
-            ones = as_numpy(found.coef[:, problem.n_targets :]).sum(axis=0)
-            if np.any(ones <= found.error_norms[problem.n_targets :] ** 2):
-                raise CannotSolve(  # not even the sign of 1'u is certain
-                    f"the iterations found no solution with {found.n_iter} products: a larger "
-                    "memory_limit gives a better preconditioner"
-                )
-            return found.coef, found.error_norms, found.norms
-
-        solved = self._with_intercept(problem, rows.T, alphas, equations)
+        right = RightSides.of(rows.T, alphas, problem.intercept)
+        given = (kernel, rows.training.points, right.columns, right.penalties, rows.weights)
+        with self._competing(), warnings.catch_warnings():
+            if quick or problem.intercept:
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            found = solve_iteratively(*given, **again | shared | how)
+        if quick and not found.converged:
+            raise CannotSolve("the first products show that a factorisation is faster")
+        ones = as_numpy(found.coef[:, problem.n_targets :]).sum(axis=0)
+        if np.any(ones <= found.error_norms[problem.n_targets :] ** 2):
+            raise CannotSolve(  # not even the sign of 1'u is certain
+                f"the iterations found no solution with {found.n_iter} products: a larger "
+                "memory_limit gives a better preconditioner"
+            )
+        solved = right.solved(found.coef, found.error_norms, found.norms)
         if problem.intercept and not found.converged:
             warnings.warn(
                 f"the iterations ended after {found.n_iter} products with the kernel matrix, at a "
@@ -163,18 +158,18 @@ class Iterative(DualSolver):
         S = kernel.landmarks(kernel.layout.in_double(points), *some)
         steps = Steps(found.n_iter, found.converged, found.history, found.rank)
         kept = {"steps": steps, "choice": choice, "again": again}
-        solution = solved.solution(IterativeSolution, problem, S, alphas, self.name, **kept)
+        solution = solved.solution(_IterativeSolution, problem, S, alphas, self.name, **kept)
         if known is not None:
             solution.cached("explained", lambda: known)
         return solution
 
-    def _choice(self, problem: RidgeProblem) -> tuple[Choice | None, "Explained | None"]:
+    def _choice(self, problem: RidgeProblem) -> tuple[Choice | None, "_Explained | None"]:
         """(how alpha was chosen, landmarks that explain nearly all of the kernel)."""
         rule, known = problem.alpha, None
         if isinstance(rule, Shrinkage):
             return rule.choice_without_map(problem), None
         if self._replaces_a_factor(problem) and problem.intercept:
-            known = Explained.of(problem)
+            known = _Explained.of(problem)
         if isinstance(rule, Given):
             return None, known
         if known is not None and rule.near is not None:
@@ -200,7 +195,7 @@ def _hopeless(tol: float) -> Callable[[Step], bool]:
 
 
 @dataclass(frozen=True, eq=False)
-class IterativeSolution(DualSolution):
+class _IterativeSolution(DualSolution):
     """One coefficient per row, with a certified error."""
 
     again: dict[str, Any] | None = None  # options of further solves, which variances take
@@ -226,7 +221,7 @@ class IterativeSolution(DualSolution):
 
 
 @dataclass(frozen=True)
-class Explained:
+class _Explained:
     """Ridge on few landmarks, where they miss little of the kernel beside the noise.
 
     Pivoted Cholesky leaves R = K - F F' positive semi-definite. With P = F F' + alpha I and
@@ -243,7 +238,7 @@ class Explained:
     seed: int
 
     @classmethod
-    def of(cls, problem: RidgeProblem) -> "Explained | None":
+    def of(cls, problem: RidgeProblem) -> "_Explained | None":
         """None where landmarks miss too much, with weighted rows, or where memory is short."""
         training, rule, limit = problem.training, problem.alpha, problem.limit
         alpha = rule.values[0] if isinstance(rule, Given) else rule.near

@@ -59,9 +59,9 @@ from .solver import CannotSolve, Solver
 from .system import LEAST_RANK, chosen_rank, vectors_of
 
 # Solvers of a step: exact ones, to what a step needs. Steps of several classes are iterations.
-COMPETING = (Direct(), Primal(), Iterative(), FourierSolver(quick=True))
+_COMPETING = (Direct(), Primal(), Iterative(), FourierSolver(quick=True))
 _ITERATING = ("iterative", "fourier")
-MOST_NEWTON = 60
+_MOST_NEWTON = 60
 # Steps that are usual, for a plan.
 _USUAL = 8
 # The certified error of a step, relative to it; iterations for several classes at most.
@@ -115,34 +115,34 @@ class LogisticProblem:
         if not self.training.kernel.is_proven and known.refusal(step) is None:
             made = [(known, Way.of(known, step, asked=True))]
         else:
-            competing = [s for s in COMPETING if self.binary or s.name in _ITERATING]
+            competing = [s for s in _COMPETING if self.binary or s.name in _ITERATING]
             made = offered(step, competing)
         count = _USUAL * self.targets.shape[1]
         return [(solver, way.times(count)) for solver, way in made]
 
-    def workspace(self) -> "Workspace":
-        return Workspace(self)
+    def workspace(self) -> "_Workspace":
+        return _Workspace(self)
 
     def solve(
         self,
         tol: float = 1e-4,
-        space: "Workspace | None" = None,
-        start: "LogisticSolution | None" = None,
-    ) -> "LogisticSolution":
+        space: "_Workspace | None" = None,
+        start: "_LogisticSolution | None" = None,
+    ) -> "_LogisticSolution":
         """Solve until the certified error of the functions is at most tol times their norm."""
         with remembering(self.training.kernel):
             return self._solve(tol, space or self.workspace(), start)
 
     def _solve(
-        self, tol: float, space: "Workspace", start: "LogisticSolution | None"
-    ) -> "LogisticSolution":
+        self, tol: float, space: "_Workspace", start: "_LogisticSolution | None"
+    ) -> "_LogisticSolution":
         A, F, size = 0.0 * self.targets, 0.0 * self.targets, 0.0
         found: Any = None
         if start is not None:
             A, F, size = start.A, start.values, self.rounding.size_of(start.A)
         b = self.intercepts(F, np.zeros(F.shape[1]))
         objective = self._objective(A, F, b)
-        for step in range(1, MOST_NEWTON + 1):
+        for step in range(1, _MOST_NEWTON + 1):
             (D, image), t = self.step(space, A, F, b), 1.0
             while True:  # a step too long is halved: F is linear in A
                 A1, F1 = A + t * D, F + t * image
@@ -158,10 +158,10 @@ class LogisticProblem:
             better = found is None or certificate.gap < found.certificate.gap
             if better:
                 done = certificate.gap <= self.rounding.aim(tol, certificate.norm)
-                found = LogisticSolution(A, dual, b, F, certificate, step, done)
+                found = _LogisticSolution(A, dual, b, F, certificate, step, done)
             if found.converged or (not better and gained <= _STALLED * abs(objective)):
                 break
-        best: LogisticSolution = found
+        best: _LogisticSolution = found
         return best
 
     # --- the loss ---------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class LogisticProblem:
         """The best ones for these values, so that the dual coefficients sum to zero; from b on."""
         if self.binary:
             share = float(self.C @ self.targets[:, 0])
-            return np.array([best_log_intercept(F[:, 0], self.C, share)])
+            return np.array([_best_log_intercept(F[:, 0], self.C, share)])
         for _ in range(100):
             P = self._probabilities(F, b)
             slope, CP = -np.sum(self._dual(P), axis=0), self.C[:, None] * P
@@ -216,7 +216,7 @@ class LogisticProblem:
     # --- a step -----------------------------------------------------------------------------------
 
     def step(
-        self, space: "Workspace", A: np.ndarray, F: np.ndarray, b: np.ndarray
+        self, space: "_Workspace", A: np.ndarray, F: np.ndarray, b: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """(Newton's step of the coefficients, its product with K), roughly: the next mends it."""
         P = self._probabilities(F, b)
@@ -227,7 +227,7 @@ class LogisticProblem:
         return self._coupled(space, R, P, space.inverse(_SEVERAL * W))
 
     def _coupled(
-        self, space: "Workspace", R: np.ndarray, P: np.ndarray, inverse: Callable[[Any], Any]
+        self, space: "_Workspace", R: np.ndarray, P: np.ndarray, inverse: Callable[[Any], Any]
     ) -> tuple[np.ndarray, np.ndarray]:
         """The step of several classes, by conjugate gradients in the inner product of K."""
         CP = self.C[:, None] * P
@@ -265,7 +265,7 @@ class LogisticProblem:
     # --- the certificate --------------------------------------------------------------------------
 
     def _certificate(
-        self, space: "Workspace", A: np.ndarray, F: np.ndarray, b: np.ndarray, size: float
+        self, space: "_Workspace", A: np.ndarray, F: np.ndarray, b: np.ndarray, size: float
     ) -> tuple[np.ndarray, Certificate]:
         """(dual, certificate): f against the function of the dual point C (Y - P), whose
         divergences are all zero."""
@@ -291,13 +291,13 @@ class LogisticProblem:
             # most: else the probabilities of all classes above a gap would rise in every row.
             return 2**0.5 * (len(b) - 1) * float(errors.max())
         share = float(self.C @ self.targets[:, 0])
-        least = best_log_intercept(F[:, 0] + errors, self.C, share)
-        most = best_log_intercept(F[:, 0] - errors, self.C, share)
+        least = _best_log_intercept(F[:, 0] + errors, self.C, share)
+        most = _best_log_intercept(F[:, 0] - errors, self.C, share)
         return max(float(b[0]) - least, most - float(b[0]), 0.0) * (1 + 1e-9) + 1e-12
 
 
 @dataclass(frozen=True)
-class LogisticSolution:
+class _LogisticSolution:
     """A : coefficients, one column per function; b : intercepts; values : K A, without b; dual :
     the dual point C (Y - P) that certifies them."""
 
@@ -310,7 +310,7 @@ class LogisticSolution:
     converged: bool
 
 
-class Workspace:
+class _Workspace:
     """Parts that do not depend on C, the same for all steps and several values of C: the solver of
     the steps, landmarks that precondition, and products with K."""
 
@@ -385,7 +385,7 @@ class Workspace:
         """The solver, as forms of KernelRidge are named."""
         return "dual" if self.solver.name == "direct" else self.solver.name
 
-    def left_out(self, problem: LogisticProblem, found: LogisticSolution) -> np.ndarray:
+    def left_out(self, problem: LogisticProblem, found: _LogisticSolution) -> np.ndarray:
         """Log odds of each row of two classes without it, to second order: Newton's last step is a
         ridge problem, whose leave-one-out errors are known."""
         E = found.values + found.b
@@ -431,7 +431,7 @@ def _low_rank_inverse(F: Array, W: np.ndarray) -> Callable[[Any], np.ndarray]:
     return inverse
 
 
-def best_log_intercept(values: np.ndarray, C: np.ndarray, share: float) -> float:
+def _best_log_intercept(values: np.ndarray, C: np.ndarray, share: float) -> float:
     """b with sum_i C_i p(values_i + b) = share: the sum increases in b."""
     middle = float(np.log(share) - np.log(C.sum() - share))
     low, high = middle - float(values.max()), middle - float(values.min())

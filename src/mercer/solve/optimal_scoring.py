@@ -36,18 +36,18 @@ from .problem import Choice, RidgeProblem
 
 # Candidates: shrinkage as a share of the variance within classes, and the factor on distances that
 # calibrates probabilities (below one where the Gaussian model is too sure of itself).
-SHRINKAGES = np.logspace(-6, 2, 17)
-TEMPERATURES = np.concatenate([[0.0], np.logspace(-3, 0.5, 15)])
+_SHRINKAGES = np.logspace(-6, 2, 17)
+_TEMPERATURES = np.concatenate([[0.0], np.logspace(-3, 0.5, 15)])
 # Numbers that the likelihood chooses: by chance alone, twice its gain is about as large. Shrinkages
 # are so alike that theirs counts half.
 _CHOSEN = 1.5
 # Rows that choose the shrinkage where coordinates of all are not at hand.
-ROWS_FOR_SHRINKAGE = 2000
+_ROWS_FOR_SHRINKAGE = 2000
 _EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
-class Mixture:
+class _Mixture:
     """z -> (f(z) - shares) mix + constants, for the functions f of ridge on class indicators."""
 
     mix: np.ndarray
@@ -125,7 +125,7 @@ class Fisher:
     def freedom(self) -> float:
         return max(float(self.counts.sum()) - len(self.counts), 1.0)
 
-    def axes(self, priors: np.ndarray, size: int) -> tuple[Mixture, np.ndarray]:
+    def axes(self, priors: np.ndarray, size: int) -> tuple[_Mixture, np.ndarray]:
         """(axes that separate the class means best, their shares of the separation).
 
         Within classes, scores along them have variance one.
@@ -141,9 +141,9 @@ class Fisher:
         total = values.sum()
         constants = -(priors @ self.between @ mix)
         explained = values[:size] / (total if total > 0 else 1.0)
-        return Mixture(self.turn @ mix, constants, self.shares), explained
+        return _Mixture(self.turn @ mix, constants, self.shares), explained
 
-    def decision(self, priors: np.ndarray, temperature: float = 1.0) -> Mixture:
+    def decision(self, priors: np.ndarray, temperature: float = 1.0) -> _Mixture:
         """log p(c | z) = z'A^-1 m_c - m_c'A^-1 m_c / 2 + log prior, up to a common constant.
 
         With two classes, their difference.
@@ -154,7 +154,7 @@ class Fisher:
         constants = np.log(priors) - np.einsum("ic,ij,jc->c", middle, self.between, mix)
         if C == 2:
             mix, constants = mix[:, 1:] - mix[:, :1], constants[1:] - constants[:1]
-        return Mixture(self.turn @ mix, constants, self.shares)
+        return _Mixture(self.turn @ mix, constants, self.shares)
 
 
 # --- the shrinkage --------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ class Shrinkage:
         share, temperature = self.share, 1.0
         if share is None:
             labels, T = fit.sums.labels if problem.labels else None, problem.T
-            left_out = LeftOutClasses.from_sums(spread, labels, self.priors(labels, counts))
+            left_out = _LeftOutClasses.from_sums(spread, labels, self.priors(labels, counts))
             given = T.values if isinstance(T, Column) else as_numpy(T)
             codes = given if problem.labels else np.argmax(given, axis=1)
             if Phi is not None:
@@ -190,7 +190,7 @@ class Shrinkage:
             share, temperature = _most_likely(likelihoods)
         xp, scatter = namespace(spread.scatter), spread.scatter
         own = xp.linalg.diagonal(scatter)
-        unit = within_trace(own, spread.cross, counts) / (counts.sum() - len(counts))
+        unit = _within_trace(own, spread.cross, counts) / (counts.sum() - len(counts))
         moved = own + spread.n * spread.mean**2
         least = eps_of(scatter) * scatter.shape[0] * float(as_numpy(moved).max(initial=0.0))
         alpha = max(share * unit, least) if share > 0 else 0.0
@@ -221,14 +221,14 @@ class Shrinkage:
         """(shrinkage, temperature, rows): the most likely ones for left-out rows of a sample."""
         # Evenly among rows sorted by class: every class has its share.
         order = np.argsort(codes, kind="stable")
-        some = np.sort(order[evenly(len(codes), ROWS_FOR_SHRINKAGE)])
+        some = np.sort(order[evenly(len(codes), _ROWS_FOR_SHRINKAGE)])
         found, own = np.unique(codes[some], return_inverse=True)
         rows = problem.training.some(some)
         Phi = as_numpy(factorize(rows.kernel, rows.points).F).astype(np.float64)
         spread = Spread.of(Phi, np.eye(len(found))[own])
         counts = np.bincount(codes).astype(float)
         given = self.priors(None, counts) if len(found) == len(counts) else None
-        likelihoods = LeftOutClasses.from_sums(spread, None, given)(Phi, own)
+        likelihoods = _LeftOutClasses.from_sums(spread, None, given)(Phi, own)
         return *_most_likely(likelihoods), len(some)
 
 
@@ -246,14 +246,14 @@ def _most_likely(sums: np.ndarray) -> tuple[float, float]:
     best, shares_alone = sums.max(), sums[0, 0]
     earned = 1 - _CHOSEN / max(2 * (best - shares_alone), _CHOSEN)
     if earned <= 0:
-        return float(SHRINKAGES[-1]), float(TEMPERATURES[1])
+        return float(_SHRINKAGES[-1]), float(_TEMPERATURES[1])
     close = sums >= best - 1e-9 * max(1.0, abs(best))
     i, j = max(zip(*np.nonzero(close)), key=lambda pair: pair[0])
-    return float(SHRINKAGES[i]), float(earned * TEMPERATURES[j])
+    return float(_SHRINKAGES[i]), float(earned * _TEMPERATURES[j])
 
 
 @dataclass(frozen=True)
-class LeftOutClasses:
+class _LeftOutClasses:
     """The statistic of a fold: how likely rows are found in their class without having been seen.
 
     Leaving row i of class c out changes the class mean and takes f d d' off the scatter within
@@ -271,7 +271,7 @@ class LeftOutClasses:
     priors: Sequence[float] | None
 
     @classmethod
-    def from_sums(cls, spread: Any, labels: Any = None, priors: Any = None) -> "LeftOutClasses":
+    def from_sums(cls, spread: Any, labels: Any = None, priors: Any = None) -> "_LeftOutClasses":
         """From a Spread with class indicators as targets."""
         values, vectors = eigh(spread.scatter)
         counts = np.rint(as_numpy(spread.target).astype(np.float64))
@@ -281,7 +281,7 @@ class LeftOutClasses:
     @property
     def unit(self) -> float:
         """The variance within classes, which a shrinkage is a share of."""
-        return within_trace(self.values, self.projected, self.counts) / self._freedom
+        return _within_trace(self.values, self.projected, self.counts) / self._freedom
 
     @property
     def _freedom(self) -> float:
@@ -292,7 +292,7 @@ class LeftOutClasses:
         codes = labels if self.labels is None else np.searchsorted(self.labels, labels)
         codes = np.asarray(as_numpy(codes)).astype(int).ravel()
         seen = np.flatnonzero(self.counts[codes] > 1)  # alone in its class: nothing is left of it
-        sums = np.zeros((len(SHRINKAGES), len(TEMPERATURES)))
+        sums = np.zeros((len(_SHRINKAGES), len(_TEMPERATURES)))
         if not len(seen):
             return sums
         if self.priors is None:  # those of the other rows
@@ -302,7 +302,7 @@ class LeftOutClasses:
             priors = np.log(np.asarray(self.priors, dtype=float))[None, :]
         for i, distances in enumerate(self._distances(Phi, codes)):
             nearest = distances[seen] - distances[seen].min(axis=1, keepdims=True)
-            for j, temperature in enumerate(TEMPERATURES):
+            for j, temperature in enumerate(_TEMPERATURES):
                 likely = log_softmax(priors - 0.5 * temperature * nearest, axis=1)
                 sums[i, j] = float(likely[np.arange(len(seen)), codes[seen]].sum())
         return sums
@@ -314,7 +314,7 @@ class LeftOutClasses:
         tiny = float(xp.finfo(Y.dtype).smallest_normal)
         largest = float(as_numpy(self.values).max(initial=0.0))
         least = max(eps_of(Y) * largest * self.values.shape[0], tiny)
-        ridges = np.maximum(SHRINKAGES * self.unit, least)
+        ridges = np.maximum(_SHRINKAGES * self.unit, least)
         gains = 1 / (as_numpy(self.values).astype(np.float64)[:, None] + ridges[None, :])
         projected = as_numpy(self.projected).astype(np.float64) / self.counts
         scaled = gains[:, :, None] * projected[:, None, :]
@@ -359,7 +359,7 @@ class LeftOutClasses:
         return scaled
 
 
-def within_trace(values: Any, projected: Any, counts: np.ndarray) -> float:
+def _within_trace(values: Any, projected: Any, counts: np.ndarray) -> float:
     """trace(S_W) = trace(S_T) - sum_c n_c |m_c|^2, from V'Phi'Y in any basis V."""
     total = float(namespace(values).sum(values))
     squares = as_numpy(namespace(projected).sum(projected**2, axis=0)).astype(np.float64)

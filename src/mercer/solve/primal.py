@@ -35,7 +35,13 @@ from .dual import Direct
 from .fourier_map import solve_on_fourier_map
 from .optimal_scoring import Shrinkage
 from .problem import Choice, Given, LeaveOneOut, RidgeProblem
-from .regularized import factor_shifted, solve_factored, solve_regularized
+from .regularized import (
+    factor_shifted,
+    jittered_factor,
+    left_by,
+    solve_factored,
+    solve_regularized,
+)
 from .ridge_path import RidgePath, choose, choose_on_rows
 from .solver import Cost, LeftOut, RidgeSolution, Solver, TooLarge
 from .system import column_norms
@@ -43,12 +49,9 @@ from .system import column_norms
 # As many as memory allows, between these.
 MOST, LEAST = 4000, 500
 # Values of coordinates computed at once.
-PANEL_VALUES = 1 << 23
-# Added to k(S, S), relative to its mean diagonal: enough for smooth kernels, whose matrices are
-# singular to rounding, and far below any penalty that leave-one-out can tell from zero.
-_FIRST_JITTER = 1e-12
+_PANEL_VALUES = 1 << 23
 
-_PrimalKind = TypeVar("_PrimalKind", bound="PrimalSolution")
+_PrimalKind = TypeVar("_PrimalKind", bound="_PrimalSolution")
 
 
 class Primal(Solver):
@@ -108,7 +111,7 @@ class Primal(Solver):
         if problem.labels:  # classes are known after the pass that adds up their coordinates
             statistic = Statistic(ByClass.of, problem.columns[:1], movable=True)
         fit = fit_map(problem.training, options, statistic)
-        return _solve_on_map(problem, fit, self.name, PrimalSolution)
+        return _solve_on_map(problem, fit, self.name, _PrimalSolution)
 
 
 def chooses_by_all_errors(problem: RidgeProblem) -> bool:
@@ -291,7 +294,7 @@ def _error_norms(
 
 
 @dataclass(frozen=True, eq=False)
-class PrimalSolution(RidgeSolution):
+class _PrimalSolution(RidgeSolution):
     """Coefficients on coordinates."""
 
     coef: Any = None  # w, one row per coordinate
@@ -345,12 +348,10 @@ class PrimalSolution(RidgeSolution):
         some = np.arange(points.shape[0]) if rows is None else np.asarray(rows)
         Phi = self._rows(pts.take(points, some))
         weights = np.ones(len(some)) if self.weights is None else as_numpy(self.weights)[some]
-        own = as_numpy(row_norms(Phi, namespace(Phi)))
+        in_mean = 0.0 if self.mean is None else 1 / self.total
 
-        def left(alpha: float) -> Any:
-            found = row_norms(solve_triangular(self._factor(alpha), Phi.T).T, namespace(Phi))
-            h = weights * (as_numpy(found) + (0.0 if self.mean is None else 1 / self.total))
-            return np.maximum(1 - h, 1e-3 * alpha / (weights * own + alpha))
+        def left(alpha: float) -> np.ndarray:
+            return left_by(Phi, self._factor(alpha), alpha, weights, in_mean)
 
         residuals = self.alphas * as_numpy(self.dual)[some] / weights[:, None]
         return LeftOut.of(residuals, self.per_target(left), share)
@@ -382,16 +383,16 @@ class LandmarkSolver(Solver):
         return None
 
     def cost(self, problem: RidgeProblem) -> Cost:
-        n, m = problem.n, landmarks_within(problem.n, problem.limit)
+        n, m = problem.n, _landmarks_within(problem.n, problem.limit)
         return Cost.of(_bytes(n, m), values=n * m, operations=2 * n * m**2 + m**3)
 
-    def solve(self, problem: RidgeProblem) -> "LandmarkSolution":
+    def solve(self, problem: RidgeProblem) -> "_LandmarkSolution":
         training, rule, indices = problem.training, problem.alpha, self.indices
         if isinstance(rule, LeaveOneOut):  # landmarks have chosen it before
             near = rule.near if rule.near is not None else choose_on_rows(problem).alpha
             problem = replace(problem, alpha=Given(np.full(problem.n_targets, near)))
         if indices is None:
-            m = landmarks_within(problem.n, problem.limit)
+            m = _landmarks_within(problem.n, problem.limit)
             indices = training.resources.rng().permutation(problem.n)[:m]
         S = pts.take(training.points, indices)
         C = jittered_factor(tiles.evaluate(training.kernel, S))
@@ -399,7 +400,7 @@ class LandmarkSolver(Solver):
         statistic = Statistic(Spread.of, problem.columns)
         sums = fold(training.rows, feature_map, statistic)
         fit = MapFit(feature_map, problem.n, 0.0, sums=sums)
-        found = _solve_on_map(problem, fit, self.name, LandmarkSolution)
+        found = _solve_on_map(problem, fit, self.name, _LandmarkSolution)
         solution = replace(found, error_norms=None)
         solution.cached("problem", lambda: problem)
         return solution
@@ -407,11 +408,11 @@ class LandmarkSolver(Solver):
 
 def _bytes(n: int, m: int) -> int:
     """A few matrices of the size of the landmarks, and a panel of rows."""
-    panel = min(n, max(256, PANEL_VALUES // m))
+    panel = min(n, max(256, _PANEL_VALUES // m))
     return int(matrix_bytes(m, 6) + coordinates_bytes(panel, m, 3))
 
 
-def landmarks_within(n: int, limit: int) -> int:
+def _landmarks_within(n: int, limit: int) -> int:
     """As many landmarks as the memory allows."""
     m = MOST
     while m > LEAST and _bytes(n, m) > limit:
@@ -419,16 +420,8 @@ def landmarks_within(n: int, limit: int) -> int:
     return min(n, m)
 
 
-def jittered_factor(K: Any, shift: float = 0.0) -> Any:
-    """C with C C' = K + shift I, shifted by as little as makes it positive definite to rounding."""
-    jitter = _FIRST_JITTER * (float(namespace(K).linalg.trace(K)) / K.shape[0] + shift)
-    while (C := factor_shifted(K, shift + jitter)) is None:
-        jitter *= 100
-    return C
-
-
 @dataclass(frozen=True, eq=False)
-class LandmarkSolution(PrimalSolution):
+class _LandmarkSolution(_PrimalSolution):
     """Ridge on coordinates phi(z) = C^-1 k(S, z)."""
 
     @property
@@ -436,7 +429,7 @@ class LandmarkSolution(PrimalSolution):
         space: Landmarks = self.prediction.map.space
         return space
 
-    def first(self, n_landmarks: int) -> "LandmarkSolution":
+    def first(self, n_landmarks: int) -> "_LandmarkSolution":
         """The same ridge on the first landmarks only: leading blocks of both factors."""
         m, space, alpha = n_landmarks, self.space, float(self.alphas[0])
         if m >= space.rank:

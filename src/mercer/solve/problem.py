@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import TravelsAsNumPy, as_numpy, current, evenly, matrix_bytes, namespace, tiles
-from ..kernels import Kernel, Linear
+from ..engine import TravelsAsNumPy, as_numpy, evenly, matrix_bytes, namespace
+from ..kernels import Kernel
 from ..kernels import points as pts
-from ..rows import Column, HeldRows, Training
+from ..rows import Column, Training
 from ..space import MapOptions, factorize
 
 # Rows from which a problem judges its rank and its spectrum.
@@ -169,14 +169,6 @@ class RidgeProblem(Caching):
         if not self.n_targets:
             object.__setattr__(self, "n_targets", self.T.shape[1])
 
-    @classmethod
-    def on_coordinates(cls, F: Any, T: Any, alpha: Any, weights: Any = None) -> "RidgeProblem":
-        """Ridge with an intercept on coordinates that are at hand: the kernel is linear in them."""
-        # The caller has found room for the coordinates.
-        training = Training(Linear(), HeldRows(F), replace(current(), memory_limit=None))
-        options = MapOptions(basis="closed")
-        return cls(training, T, alpha, weights, intercept=True, map=options)
-
     @property
     def kernel(self) -> Kernel:
         return self.training.kernel
@@ -201,11 +193,6 @@ class RidgeProblem(Caching):
         """Targets and weights as fit_map takes them."""
         named = ((self.T, "y"), (self.weights, "sample_weight"))
         return [c if isinstance(c, Column) else Column(c, name) for c, name in named]
-
-    @property
-    def matrix(self) -> Any:
-        """k(x_i, x_j) of held rows."""
-        return tiles.evaluate(self.kernel, self.training.points)
 
     def alphas(self, choice: "Choice | None") -> np.ndarray:
         """One per target: those given, or the one that was chosen."""

@@ -25,7 +25,10 @@ from .solver import CannotSolve
 # Ten times the smallest alpha that works is tried next.
 STEP = 10.0
 # Values of an inverse held at once.
-HELD_VALUES = 1 << 23
+_HELD_VALUES = 1 << 23
+# Added to k(S, S), relative to its mean diagonal: enough for smooth kernels, whose matrices are
+# singular to rounding, and far below any penalty that leave-one-out can tell from zero.
+_FIRST_JITTER = 1e-12
 
 
 def by_penalty(
@@ -79,6 +82,14 @@ def factor_shifted(A: Any, alpha: float, noise: Any = None, *, in_place: bool = 
     return cholesky(A, in_place=in_place)
 
 
+def jittered_factor(K: Any, shift: float = 0.0) -> Any:
+    """C with C C' = K + shift I, shifted by as little as makes it positive definite to rounding."""
+    jitter = _FIRST_JITTER * (float(namespace(K).linalg.trace(K)) / K.shape[0] + shift)
+    while (C := factor_shifted(K, shift + jitter)) is None:
+        jitter *= 100
+    return C
+
+
 def solve_factored(C: Any, B: Any) -> Any:
     """(C C')^-1 B."""
     return solve_triangular(C, solve_triangular(C, B), transpose=True)
@@ -97,11 +108,11 @@ def inverse_diagonal(C: Any, rows: np.ndarray) -> np.ndarray:
     """
     xp, n = namespace(C), C.shape[0]
     first = int(rows.min()) if len(rows) else 0
-    if (n - first) ** 2 <= 2 * HELD_VALUES:
+    if (n - first) ** 2 <= 2 * _HELD_VALUES:
         C, rows, n = C[first:, first:], rows - first, n - first
-    if 3 * len(rows) >= n and n * n <= 2 * HELD_VALUES:
+    if 3 * len(rows) >= n and n * n <= 2 * _HELD_VALUES:
         return as_numpy(row_norms(_inverse_of_triangle(C).T, xp)).take(rows)
-    found, block = np.empty(len(rows)), max(64, HELD_VALUES // n)
+    found, block = np.empty(len(rows)), max(64, _HELD_VALUES // n)
     for a in range(0, len(rows), block):
         some = rows[a : a + block]
         E = xp.zeros((len(some), n), dtype=C.dtype, device=device(C))
@@ -109,6 +120,19 @@ def inverse_diagonal(C: Any, rows: np.ndarray) -> np.ndarray:
         E = put(E, np.arange(len(some)), columns, xp.ones_like(E[:, 0]))
         found[a : a + block] = as_numpy(row_norms(solve_triangular(C, E.T).T, xp))
     return found
+
+
+def left_by(Phi: Array, C: Array, alpha: float, weights: np.ndarray, in_mean: float) -> np.ndarray:
+    """1 - leverage of coordinates Phi with these weights, where C C' = Phi'Phi + alpha I.
+
+    in_mean : the leverage that every row has in the mean, for a weight of one
+    """
+    xp = namespace(Phi)
+    leverage = weights * (as_numpy(row_norms(solve_triangular(C, Phi.T).T, xp)) + in_mean)
+    # At least what alpha alone leaves: where the difference is rounding.
+    least = alpha / (weights * as_numpy(row_norms(Phi, xp)) + alpha)
+    left: np.ndarray = np.maximum(1 - leverage, 1e-3 * least)
+    return left
 
 
 def _inverse_of_triangle(C: Array) -> Any:

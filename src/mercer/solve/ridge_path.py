@@ -26,14 +26,28 @@ from ..engine import (
     namespace,
     on_device_of,
     positive_part,
+    row_norms,
+    solve_triangular,
+    tiles,
 )
+from ..fit import added_up
 from ..kernels import points as pts
+from ..rows import Spread
 from .problem import SAMPLE, Choice, LeaveOneOut, RidgeProblem
-from .regularized import STEP, factor_shifted, inverse_diagonal, solve_factored, without_mean
+from .regularized import (
+    STEP,
+    factor_shifted,
+    inverse_diagonal,
+    jittered_factor,
+    left_by,
+    solve_factored,
+    solve_regularized,
+    without_mean,
+)
 from .solver import LeftOut
 
 # Values of errors held at once, for one penalty and one target each.
-HELD_VALUES = 1 << 24
+_HELD_VALUES = 1 << 24
 # The search for alpha begins at these decades, relative to the mean of k(x, x).
 _DECADES = np.arange(-6.0, 2.0)
 # The largest penalty wins among those whose errors differ by less than this factor: rounding must
@@ -149,7 +163,7 @@ class RidgePath:
         alphas = on_device_of(np.asarray(alphas, dtype=float), self.Q)
         xp, t, left = namespace(self.Q), self.T.shape[1], self._left(alphas)
         losses = xp.zeros_like(left) if self.spread is None else self.spread / (left * left)
-        together = max(1, HELD_VALUES // (self.n * alphas.shape[0]))
+        together = max(1, _HELD_VALUES // (self.n * alphas.shape[0]))
         for a in range(0, t, together):
             errors = self._errors(alphas, left, a, min(a + together, t))
             losses = losses + xp.sum(errors * errors, axis=1)
@@ -257,6 +271,67 @@ def _means(A: Array, T: Array, weights: Array | None, intercept: bool) -> dict[s
     return known
 
 
+# --- ridge on coordinates -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class CoordinateRidge:
+    """Ridge with an intercept on coordinates that are at hand: z -> z coef + b.
+
+    Of the rows it keeps the coordinates F about their mean. The same as solve_ridge on a map with
+    these coordinates, for those who need no more than this, again and again.
+    """
+
+    coef: Any
+    b: Any
+    choice: Choice
+    F: Any
+    misses: Any  # t - f at the rows
+    weights: Any
+    total: float  # the sum of the weights
+    factor: Any  # of F'F + alpha I
+
+    @classmethod
+    def of(cls, F: Any, T: Any, rule: LeaveOneOut, weights: Any = None) -> "CoordinateRidge":
+        T = on_device_of(T, F)
+        weights = None if weights is None else on_device_of(weights, F)
+        sums = added_up(Spread.of, F, [T, weights])
+        known: dict[str, Any] = {"share": rule.share, "spread": rule.spread}
+        choice = choose(RidgePath.of_coordinates(F, T, weights, second=sums.scatter, **known), rule)
+        alphas = np.full(T.shape[1], choice.alpha)
+        coef, _, factors = solve_regularized(sums.scatter, sums.cross, alphas)
+        mean = sums.target / sums.n
+        F = F - sums.mean[None, :]
+        misses = T - F @ coef - mean[None, :]
+        b, factor = mean - sums.mean @ coef, factors[choice.alpha]
+        return cls(coef, b, choice, F, misses, weights, float(sums.n), factor)
+
+    @classmethod
+    def on_landmarks(
+        cls, K: Any, K_S: Any, T: Any, rule: LeaveOneOut, weights: Any = None
+    ) -> tuple["CoordinateRidge", Any, Any]:
+        """(ridge on their coordinates, a, |phi|^2 of the rows): f(z) = k(z, S) a + b.
+
+        K are the values of the rows with the landmarks, K_S those of the landmarks.
+        """
+        C = jittered_factor(K_S + 0.0)
+        F = solve_triangular(C, K.T).T
+        found, lengths = cls.of(F, T, rule, weights), row_norms(F, namespace(F))
+        return found, solve_triangular(C, found.coef, transpose=True), lengths
+
+    def __call__(self, Z: Any) -> Any:
+        return Z @ self.coef + self.b[None, :]
+
+    def left_out(self, share: Any = None) -> LeftOut:
+        """Errors and leverages of the rows, one observation left out at a time.
+
+        share : the part of each row's weight that one observation has; None: all of it
+        """
+        w = np.ones(self.F.shape[0]) if self.weights is None else as_numpy(self.weights)
+        left = left_by(self.F, self.factor, self.choice.alpha, w, 1 / self.total)
+        return LeftOut.of(self.misses, left[:, None], share)
+
+
 # --- the choice of a penalty ----------------------------------------------------------------------
 
 
@@ -277,7 +352,7 @@ def choose_on_rows(problem: RidgeProblem) -> Choice:
     kept, rows = problem.kept, ROWS_FOR_SEARCH if _is_searched(problem.alpha) else ROWS_FOR_ALPHA
     rows = min(rows, max(SAMPLE, math.isqrt(current().limit() // _MATRICES // 8)))
     small = problem.some(kept[evenly(len(kept), rows)])
-    K = small.matrix
+    K = tiles.evaluate(small.kernel, small.training.points)
     weights = None if small.weights is None else on_device_of(small.weights, K)
     return choose_on_matrix(K, on_device_of(small.T, K), weights, small)[0]
 
@@ -288,7 +363,7 @@ def choose_on_matrix(
     """(the choice, the path that made it) for the rows of a kernel matrix, all with a weight."""
     rule = problem.alpha
     if _is_searched(rule):
-        return search(K, T, weights, rule, problem.intercept), None
+        return _search(K, T, weights, rule, problem.intercept), None
     known = {"share": rule.share, "spread": rule.spread}
     path = RidgePath.of_matrix(K, T, weights, intercept=problem.intercept, **known)
     return choose(path, rule), path
@@ -307,7 +382,7 @@ def _is_searched(rule: Any) -> bool:
     return isinstance(rule, LeaveOneOut) and rule.near is not None and rule.candidates is None
 
 
-def search(K: Any, T: Any, weights: Any, rule: LeaveOneOut, intercept: bool) -> Choice:
+def _search(K: Any, T: Any, weights: Any, rule: LeaveOneOut, intercept: bool) -> Choice:
     """By exact errors, from factor to factor, beginning at `near` and, as that is often the
     penalty of some landmarks, with a smaller one.
 

@@ -207,7 +207,7 @@ class RidgeSolution(Caching, TravelsAsNumPy, ABC):
     def expansion(self) -> Expansion:
         """The prediction as a sum of kernels, also where it is one of a map's coordinates."""
         f = self.prediction
-        return f if isinstance(f, Expansion) else f.map.expand(f.coef, f.b)
+        return f if isinstance(f, Expansion) else f.expanded()
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in super().__getstate__().items() if k != "_cached"}

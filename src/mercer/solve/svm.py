@@ -207,7 +207,7 @@ class MarginProblem:
         *,
         on_map: bool = False,
         optional: bool = False,
-    ) -> "MarginSolution":
+    ) -> "_MarginSolution":
         """Solve until the certified error of the function is at most tol times its norm.
 
         start : rows that were support vectors of a problem nearby (another C), to begin with
@@ -224,7 +224,7 @@ class MarginProblem:
         except MemoryLimitError:
             return second(tol)
 
-    def solve_on_coordinates(self, tol: float = 1e-3) -> "MarginSolution":
+    def solve_on_coordinates(self, tol: float = 1e-3) -> "_MarginSolution":
         """The same where the points are coordinates and the kernel is their inner product: by an
         interior-point method, without a matrix of rows by rows."""
         y, C, aim = self.y, self.C, self.rounding.aim(tol, 0.0)
@@ -235,11 +235,11 @@ class MarginProblem:
             b, size = best_hinge_intercept(y, C, values), self.rounding.size_of(c)
             certificate = hinge_certificate(y, C, c, b, values, self.rounding, size)
             if found is None or certificate.gap < found.certificate.gap:
-                found = MarginSolution(c, b, values, certificate, steps)
+                found = _MarginSolution(c, b, values, certificate, steps)
             if found.certificate.gap <= self.rounding.aim(tol, certificate.norm):
                 break
             aim *= 0.01
-        best: MarginSolution = found
+        best: _MarginSolution = found
         return best
 
     @staticmethod
@@ -249,7 +249,7 @@ class MarginProblem:
 
 
 @dataclass(frozen=True)
-class MarginSolution:
+class _MarginSolution:
     """c : one signed coefficient y_i a_i per row; b : the intercept; values : f(x_i) without b."""
 
     c: np.ndarray
@@ -271,7 +271,7 @@ def _predicted_support(problem: MarginProblem) -> float:
     return sample.predicted_support()
 
 
-class KnownRows:
+class _KnownRows:
     """Kernel values of some rows with all rows, which are prepared once, as rows join in."""
 
     def __init__(self, problem: MarginProblem, rows: np.ndarray) -> None:
@@ -314,13 +314,13 @@ class _WorkingSet:
         self.counts: list[tuple[int, int]] = []  # sizes of samples, and their support vectors
         self.stuck = False
         self.held: Any = None  # the problem of the rows that were solved last
-        self.few: Any = None  # KnownRows, of a small problem
+        self.few: Any = None  # _KnownRows, of a small problem
         # Values at all rows of the coefficients `known`, |l c| of what was added up for them,
         # bounds of their errors, and which of them are in double precision.
         self.known, self.values, self.size = self.c, np.zeros(self.n), 0.0
         self.errors, self.exact = np.zeros(self.n), np.zeros(self.n, dtype=bool)
 
-    def solve(self, start: np.ndarray | None, optional: bool = False) -> MarginSolution:
+    def solve(self, start: np.ndarray | None, optional: bool = False) -> _MarginSolution:
         sizes, p = self.sizes(start), self.problem
         few = len(sizes) > 1 and self.n <= FEW and not (p.is_stored or p.kernel.runs_user_code)
         if few and matrix_bytes(self.n, COPIES) <= self.limit:
@@ -441,11 +441,11 @@ class _WorkingSet:
         self.n_iter += steps
         return c, b
 
-    def _of_few(self) -> MarginSolution:
+    def _of_few(self) -> _MarginSolution:
         """From a sample: rows within the margin join in, with their kernel values. libsvm is quick
         on so few, and the exact solution is mostly one step from where it ends."""
         p = self.problem
-        few = self.few = KnownRows(p, np.flatnonzero(self.c))
+        few = self.few = _KnownRows(p, np.flatnonzero(self.c))
         for below, tol in zip(FEW_NEAR, (*FEW_TOL, None)):
             margins = p.y * (few.values(self.c) + self.b)
             few.join(margins, below, max(FIRST, FEW_MORE * int(np.count_nonzero(self.c))))
@@ -456,7 +456,7 @@ class _WorkingSet:
 
     # --- the exact solution -----------------------------------------------------------------------
 
-    def _exactly(self, rows: np.ndarray) -> MarginSolution:
+    def _exactly(self, rows: np.ndarray) -> _MarginSolution:
         """Values at all rows after each change; rows that violate their margin join in."""
         best: Any = None
         p = self.problem
@@ -465,7 +465,7 @@ class _WorkingSet:
             given = (p.y, p.C, self.c, self.b, self.values, self.rounding, self.size)
             found = hinge_certificate(*given, error=self.errors)
             if best is None or found.gap < best.certificate.gap:
-                best = MarginSolution(self.c, self.b, self.values, found, self.n_iter)
+                best = _MarginSolution(self.c, self.b, self.values, found, self.n_iter)
             elif self.stuck:
                 break
             if found.gap <= self.rounding.aim(self.tol, found.norm):
@@ -482,7 +482,7 @@ class _WorkingSet:
             else:
                 rows = self._near(np.arange(self.n), margins, least=_LEAST_INSIDE)
                 self._ascend(rows)
-        solution: MarginSolution = best
+        solution: _MarginSolution = best
         return solution
 
     def margins(self) -> np.ndarray:

@@ -388,7 +388,7 @@ def test_the_code_makes_the_model_that_was_judged(session):
     exec(session.code(), names)  # the page's own lines
     space = session.animation.space
     components = (space.kernel_map.transform(session.data.X) - space.mean) @ space.directions
-    decided = space.ridge.prediction(components).argmax(axis=1)
+    decided = space.ridge(components).argmax(axis=1)
     assert (names["model"].predict(session.data.X) == np.array(session.data.classes)[decided]).all()
 
 

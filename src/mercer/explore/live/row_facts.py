@@ -75,7 +75,7 @@ class Pointer:
             scores = plane.scores_at(x, y)
             about["seen"] = _shown_point(scores, space, data)
             if isinstance(at, tuple) and space.ridge is not None:  # other components are zero
-                ridge = space.ridge.prediction
+                ridge = space.ridge
                 values = scores @ ridge.coef[: len(scores)] + ridge.b
                 best = values.argmax() if data.codes is not None else values[0]
                 about["predicted"] = _answer(best, data)

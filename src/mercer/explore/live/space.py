@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import Kernel, KernelMap
 from ...engine import as_numpy, eigh, gram
-from ...solve import LeaveOneOut, RidgeProblem, RidgeSolution, solve_ridge
+from ...solve import CoordinateRidge, LeaveOneOut
 from ..compare.folds import ACCURACY, R2
 from ..compare.measures import longest_share, validity_of
 from ..data import CLASSES, Explored
@@ -51,7 +51,7 @@ class LiveSpace:
     data: Explored
     # For the penalty with the smallest leave-one-out error; None without a target, and before
     # `judge` has found it.
-    ridge: RidgeSolution | None = None
+    ridge: CoordinateRidge | None = None
     judged: _Judged | None = None
 
     @cached_property
@@ -109,8 +109,7 @@ class LiveSpace:
         if data.targets is None:
             return
         rule = LeaveOneOut() if near is None else LeaveOneOut(near * _NEAR, relative=True)
-        problem = RidgeProblem.on_coordinates(self.components, data.targets, rule)
-        self.ridge = solve_ridge(problem, "primal")
+        self.ridge = CoordinateRidge.of(self.components, data.targets, rule)
         misses = self.ridge.left_out().residuals
         left_out = data.targets - misses
         if data.task == CLASSES:
