@@ -252,7 +252,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
         training = self._read(X, y, params.pop("sample_weight", None), targets="as given")
         if caller != "fit" and not training.is_held:
             raise TypeError(
-                f"{caller} needs the coordinates of all rows at once: for rows that come in pieces "
+                f"{caller} needs the coordinates of all rows at once: for chunked rows "
                 f"call fit(X), then {caller.removeprefix('fit_')}(X)."
             )
         if training.is_held and training.weights is not None:
@@ -434,7 +434,7 @@ def linear_coef(model: Kernelized) -> tuple[np.ndarray, np.ndarray]:
     return coef, np.broadcast_to(np.ravel(intercept), (coef.shape[0],))
 
 
-# --- rows that come in pieces -------------------------------------------------------------------
+# --- chunked rows --------------------------------------------------------------------------------
 
 
 def _fit_in_parts(estimator, kernel_map, training, params):

@@ -178,7 +178,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
         if not training.is_held:
             if self.solver in ("dense", "krylov"):
                 raise ValueError(
-                    f"solver={self.solver!r} needs all rows at once; for rows that come in pieces "
+                    f"solver={self.solver!r} needs all rows at once; for chunked rows "
                     "use 'factor' or 'auto'."
                 )
             return self._fit_factor(training, self._new_map(append_residual=False))

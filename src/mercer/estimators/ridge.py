@@ -440,7 +440,7 @@ class KernelRidgeCV(RidgeEstimator):
         plain = isinstance(self.kernel, KernelMap) and map_options(self.kernel).is_plain_fourier
         if not found.is_held and not plain:
             raise TypeError(
-                "KernelRidgeCV needs the errors of all rows at once; for rows that come in pieces "
+                "KernelRidgeCV needs the errors of all rows at once; for chunked rows "
                 "use form='iterative', or choose alpha on a sample, and fit KernelRidge."
             )
         largest = 0.0 if isinstance(found.T, Column) else float(np.abs(found.T).max())

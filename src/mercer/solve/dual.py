@@ -69,7 +69,7 @@ class DualSolver(Solver):
         smallest = problem.alpha.smallest
         if not problem.training.is_held:
             return (
-                "it needs all rows at once, and these come in pieces: use form='iterative', which "
+                "it needs all rows at once, and these are chunked: use form='iterative', which "
                 "gathers them, or form='primal'"
             )
         if problem.map is not None:

@@ -64,7 +64,7 @@ class Primal(Solver):
         plain = problem.map is not None and problem.map.is_plain_fourier
         if isinstance(alpha, LeaveOneOut) and not (held or plain):
             return (
-                "leave-one-out needs the errors of all rows at once: for rows that come in pieces "
+                "leave-one-out needs the errors of all rows at once: for chunked rows "
                 "use form='iterative', or choose alpha on a sample, and fit KernelRidge"
             )
         if problem.map is not None or not held or asked or not problem.kernel.is_proven:
