@@ -26,7 +26,7 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Term:
+class _Term:
     coefficient: float
     leaves: tuple[Leaf, ...]
 
@@ -37,7 +37,7 @@ class Form:
     terms or factors become too many for evaluating them one by one.
     """
 
-    terms: tuple[Term, ...]
+    terms: tuple[_Term, ...]
 
     @classmethod
     def of_distance(cls, *leaf: Any) -> "Form":
@@ -58,18 +58,18 @@ class Form:
         function: str | None = None,
         *numbers: float,
     ) -> "Form":
-        return cls((Term(1.0, (Leaf(of_distance, scale, formula, function, numbers),)),))
+        return cls((_Term(1.0, (Leaf(of_distance, scale, formula, function, numbers),)),))
 
     @classmethod
     def constant(cls, c: float) -> "Form":
-        return cls((Term(float(c), ()),))
+        return cls((_Term(float(c), ()),))
 
     def __add__(self, other: "Form") -> "Form | None":
         return _if_small(Form(self.terms + other.terms))
 
     def __mul__(self, other: "Form") -> "Form | None":
         products = [
-            Term(a.coefficient * b.coefficient, a.leaves + b.leaves)
+            _Term(a.coefficient * b.coefficient, a.leaves + b.leaves)
             for a in self.terms
             for b in other.terms
         ]

@@ -25,7 +25,7 @@ from .resources import current
 # bearable where finufft is not installed.
 FEW_TERMS, MOST_TERMS = 1 << 18, 1 << 32
 # Complex numbers in one block of plain exponentials.
-BLOCK = 1 << 22
+_BLOCK = 1 << 22
 # The best accuracy that finufft is asked for.
 FINEST = 1e-14
 # Frequencies whose grid stays in the cache of a core: there points need not be sorted first.
@@ -141,7 +141,7 @@ def _on_device(
 
 def _waves(t: np.ndarray, m: tuple[int, ...]) -> Iterator[tuple[slice, np.ndarray]]:
     """exp(2 pi i k . t) of some points at a time: (which, points x all frequencies)."""
-    rows = max(1, BLOCK // math.prod(2 * k + 1 for k in m))
+    rows = max(1, _BLOCK // math.prod(2 * k + 1 for k in m))
     for part in (slice(a, a + rows) for a in range(0, t.shape[0], rows)):
         waves = np.ones((len(t[part]), 1), dtype=complex)
         for x, k in zip(t[part].T, m):

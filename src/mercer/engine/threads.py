@@ -72,10 +72,10 @@ class _Limit:
 
     def _release(self, before: list[tuple[Any, int]]) -> None:
         if before:
-            release_control()
+            _release_control()
             for lib, threads in before:
                 lib.set_num_threads(threads)
-            release_control()
+            _release_control()
 
     def forget(self) -> None:
         """In a forked child: blocks of other threads do not go on there, nor do their locks."""
@@ -126,7 +126,7 @@ def _ended(reference: Any) -> None:
         _thread.interrupt_main()  # which Python would swallow here
 
 
-def release_control() -> None:
+def _release_control() -> None:
     """Let any thread set the number of BLAS threads.
 
     Recent threadpoolctl (3.8) gives this right to the first thread that uses it and ignores all
@@ -156,7 +156,7 @@ def single_threaded() -> Iterator[None]:
 
 
 # More than there are processors gain nothing, and a file may ask for any number.
-MOST_THREADS = 64
+_MOST_THREADS = 64
 
 
 def n_threads(n_jobs: int | None = None) -> int:
@@ -165,6 +165,6 @@ def n_threads(n_jobs: int | None = None) -> int:
     if getattr(_here, "single", False):
         return 1
     if n_jobs is not None:
-        return int(min(joblib.effective_n_jobs(n_jobs), max(MOST_THREADS, joblib.cpu_count())))
+        return int(min(joblib.effective_n_jobs(n_jobs), max(_MOST_THREADS, joblib.cpu_count())))
     with _limit.lock:
         return max((threads for _, threads in _limit.before or ()), default=_blas_threads())

@@ -22,7 +22,7 @@ def _checked_if_needed(kernel: Kernel, compute: Callable[..., Any]) -> Callable[
     return lambda *arguments: kernel.finite(compute, *arguments)
 
 
-class Operand:
+class _Operand:
     """A kernel that a node is built on. A name becomes its kernel as it is set, so that nothing
     else has to know of names; what is not a kernel is kept, and refused when used."""
 
@@ -100,8 +100,8 @@ class Composite(Kernel):
 class Binary(Composite):
     """Two operands, evaluated on the same points."""
 
-    left: Any = Operand()
-    right: Any = Operand()
+    left: Any = _Operand()
+    right: Any = _Operand()
     # The sign between the operands, and what it means for two values, arrays, forms or slopes.
     symbol: ClassVar[str]
     operation: ClassVar[Any]
@@ -193,7 +193,7 @@ def combined(answers: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Any:
 class Unary(Composite):
     """One operand; the points are its points."""
 
-    kernel: Any = Operand()
+    kernel: Any = _Operand()
 
     def __init__(self, kernel: Kernel | str) -> None:
         self.kernel = kernel

@@ -14,7 +14,7 @@ from .points import as_rows, read_each
 from .types import Array, PerColumn, Tile
 
 # Values in the work space of one block of paths.
-BLOCK_VALUES = 1 << 21
+_BLOCK_VALUES = 1 << 21
 _DEEPEST = 100
 
 
@@ -111,7 +111,7 @@ class Signature(FeatureKernel):
         """Paths of about one length at a time: their numbers, and their steps."""
         lengths, channels = np.array([len(path) for path in paths]), paths[0].shape[1]
         order = np.argsort(lengths, kind="stable")
-        for a, b in tiles.cuts(len(order), max(1, BLOCK_VALUES // width)):
+        for a, b in tiles.cuts(len(order), max(1, _BLOCK_VALUES // width)):
             block = order[a:b]
             # Steps x paths x channels; shorter paths end with steps of zero.
             longest = lengths[block].max()

@@ -74,7 +74,7 @@ class OnFeatures(OnImages):
         return self.kernel.explicit_dim(width)
 
 
-class Weighted(Unary):
+class _Weighted(Unary):
     """f(x) k(x, z) f(z): a subclass gives f as `factors`."""
 
     needs_points = True
@@ -98,7 +98,7 @@ class Weighted(Unary):
         return scaled_rows(F, factors) if scipy.sparse.issparse(F) else F * factors[:, None]
 
 
-class Rescaled(Weighted):
+class Rescaled(_Weighted):
     r"""Weight points by a function: f(x) k(x, z) f(z), rule 2 of [KERNELS].
 
     Parameters
@@ -168,7 +168,7 @@ class Rescaled(Weighted):
         return self.kernel.rounding(S) + 2
 
 
-class Normalized(Weighted):
+class Normalized(_Weighted):
     r"""Ignore lengths in feature space: k(x, z) / sqrt(k(x, x) k(z, z)), the cosine there.
 
     Parameters

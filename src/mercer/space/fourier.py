@@ -41,7 +41,7 @@ from .protocol import ClosedSpace
 # Transforms are this much more accurate than the map.
 _FINER = 1e-3
 # Rows that are transformed at once.
-ROWS = 1 << 22
+_ROWS = 1 << 22
 
 
 class Fourier(ClosedSpace):
@@ -214,16 +214,16 @@ class Fourier(ClosedSpace):
         if nufft.runs_on(X):
             return nufft.values(self.phases(X), C, eps).T
         f = np.empty((n, len(C)))
-        for a in range(0, n, ROWS):
-            t = self.phases(rows_of(X, a, min(a + ROWS, n)))
-            f[a : a + ROWS] = nufft.values(t, C, eps).T
+        for a in range(0, n, _ROWS):
+            t = self.phases(rows_of(X, a, min(a + _ROWS, n)))
+            f[a : a + _ROWS] = nufft.values(t, C, eps).T
         return on_device_of(f, self.empty)
 
     def images(self, X: Array, V: Array, *, eps: float | None = None) -> np.ndarray:
         """coordinates(X).T @ V for a matrix V on the host, by transforms of this accuracy."""
         total = np.zeros((self.rank, V.shape[1]))
-        for a in range(0, X.shape[0], ROWS):
-            b = min(a + ROWS, X.shape[0])
+        for a in range(0, X.shape[0], _ROWS):
+            b = min(a + _ROWS, X.shape[0])
             t, v = self.phases(rows_of(X, a, b)), np.ascontiguousarray(V[a:b].T)
             used = self.accuracy if eps is None else eps
             total += self.from_sums(nufft.sums(t, v, self.reach, used))
@@ -275,7 +275,7 @@ class Fourier(ClosedSpace):
             mine = (None if v is None else as_numpy(v)[a:b] for v in (T, weights))
             return self._sums(rows_of(points, a, b), eps, *mine)
 
-        return reduce(add, (part(a, b) for a, b in tiles.cuts(points.shape[0], ROWS)))
+        return reduce(add, (part(a, b) for a, b in tiles.cuts(points.shape[0], _ROWS)))
 
     def _sums(self, points: Array, eps: float, T: Any, weights: Any) -> "_FourierSums":
         m, t = self.reach, self.phases(points)
