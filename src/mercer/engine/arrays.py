@@ -227,11 +227,9 @@ _BLOCK, _WHOLE = 2048, 8192
 
 def cholesky(K: Any, *, in_place: bool = False) -> Any:
     """The lower Cholesky factor, or None where K is not positive definite to rounding; `in_place`:
-    as cholesky_in_place, for NumPy."""
-    if in_place:
-        return _cholesky_in_place(K)
+    over K, for NumPy, whose upper triangle stays as it was."""
     if is_numpy(K):
-        return _cholesky_in_place(np.array(K, order="C"), clean=True)
+        return _cholesky_in_place(K if in_place else np.array(K, order="C"), clean=not in_place)
     if is_torch_array(K):
         import torch
 

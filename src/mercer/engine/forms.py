@@ -40,25 +40,17 @@ class Form:
     terms: tuple[_Term, ...]
 
     @classmethod
-    def of_distance(cls, *leaf: Any) -> "Form":
-        """A function of -|x - z|^2: scale, formula, and where `fused` knows it name and numbers."""
-        return cls._of(True, *leaf)
-
-    @classmethod
-    def of_inner_product(cls, *leaf: Any) -> "Form":
-        """The same for a function of <x, z>, coordinates on both sides multiplied by the scale."""
-        return cls._of(False, *leaf)
-
-    @classmethod
-    def _of(
+    def of(
         cls,
-        of_distance: bool,
         scale: Any,
         formula: Callable[[Any, Any], Any],
-        function: str | None = None,
-        *numbers: float,
+        *known: Any,
+        of_distance: bool = True,
     ) -> "Form":
-        return cls((_Term(1.0, (Leaf(of_distance, scale, formula, function, numbers),)),))
+        """A function of -|x - z|^2, or of <x, z>, of coordinates that are multiplied by the scale;
+        where `fused` has it `known` are its name and numbers."""
+        function, *numbers = known or (None,)
+        return cls((_Term(1.0, (Leaf(of_distance, scale, formula, function, tuple(numbers)),)),))
 
     @classmethod
     def constant(cls, c: float) -> "Form":

@@ -54,14 +54,7 @@ class _Limit:
         for key, block in list(self.blocks.items()):
             if block() is None:
                 self.blocks.pop(key, None)
-        if self.blocks:
-            self._hold()
-        elif self.before is not None:
-            self._release(self.before)
-            self.before = None
-
-    def _hold(self) -> None:
-        if self.before is None:
+        if self.blocks and self.before is None:
             # Remembered before anything is changed: what is interrupted here can be undone.
             self.before = [(lib, lib.num_threads) for lib in _controller().lib_controllers]
             for lib, _ in self.before:
@@ -69,13 +62,13 @@ class _Limit:
             # Another thread may hold BLAS at a number of its own, which then stands.
             if _blas_threads() != 1:
                 self.before = []
-
-    def _release(self, before: list[tuple[Any, int]]) -> None:
-        if before:
-            _release_control()
-            for lib, threads in before:
-                lib.set_num_threads(threads)
-            _release_control()
+        elif self.before is not None and not self.blocks:
+            if self.before:
+                _release_control()
+                for lib, threads in self.before:
+                    lib.set_num_threads(threads)
+                _release_control()
+            self.before = None
 
     def forget(self) -> None:
         """In a forked child: blocks of other threads do not go on there, nor do their locks."""

@@ -23,7 +23,6 @@ from ..engine import (
     is_number,
     is_symbolic,
     namespace,
-    require,
     same_kind,
     short,
     tiles,
@@ -225,13 +224,13 @@ class Kernel(Parametrized, Capabilities, Accuracy):
             return values
         numbers = values.data if scipy.sparse.issparse(values) else values
         xp = namespace(numbers)
-        require(
-            bool(xp.all(xp.isfinite(numbers))),
+        if bool(xp.all(xp.isfinite(numbers))):
+            return values
+        raise ValueError(
             f"{self!r} overflows {values.dtype} on this data: some k(x, z) is infinite or NaN. "
             "Scale the data (sklearn.preprocessing.StandardScaler), the parameters, or what "
-            "functions return.",
+            "functions return."
         )
-        return values
 
     def bind(self, X: Data, sample_weight: ArrayLike | None = None) -> Self:
         """A copy with data-dependent parameters and column names turned into numbers.

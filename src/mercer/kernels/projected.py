@@ -11,7 +11,7 @@ from ..engine import as_numpy, namespace, on_device_of, require
 from .capabilities import above_underflow
 from .composite import Binary, FunctionOf, OnImages
 from .kernel import ALL, Kernel
-from .parameters import as_numbers
+from .parameters import as_numbers, checked_numbers
 from .types import Array, Tile
 from .wrappers import Normalized, OnColumns, OnFeatures, Rescaled
 
@@ -55,18 +55,12 @@ class Projected(OnImages):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        try:
-            A = as_numbers(self.A)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"Projected(kernel, A) needs a matrix of numbers, got {self.A!r}."
-            ) from None
+        A = checked_numbers("Projected(kernel, A)", "a matrix", self.A)
         require(
             A.ndim in (1, 2) and A.size > 0,
             "Projected(kernel, A) needs a matrix with one row per column of the data and at least "
             f"one column, or one weight per column of the data, got shape {A.shape}.",
         )
-        require(bool(np.isfinite(A).all()), "Projected(kernel, A): A contains NaN or infinity.")
 
     def image(self, X: Any, centre: Array | None = None) -> Array:
         """The points x A, or (x - centre) A, that the kernel sees, in double precision."""
