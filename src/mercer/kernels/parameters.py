@@ -57,16 +57,6 @@ def checked_numbers(call: str, what: str, values: Any) -> np.ndarray:
     return numbers
 
 
-def checked_numbers(call: str, what: str, values: Any) -> np.ndarray:
-    """The same for `what` a kernel that is built by this `call` needs: finite numbers."""
-    try:
-        numbers: np.ndarray = as_numbers(values)
-    except (TypeError, ValueError):
-        raise ValueError(f"{call} needs {what} of numbers, got {values!r}.") from None
-    require(bool(np.isfinite(numbers).all()), f"{call}: A contains NaN or infinity.")
-    return numbers
-
-
 def weighted_columns(X: Any, weights: Any):
     """X with each column multiplied by its weight (or all by one)."""
     weights = as_numbers(weights)

@@ -36,6 +36,15 @@ def _path(x):
     return path
 
 
+def _per_channel(parameter, given, channels):
+    values = as_numbers(given)
+    require(
+        values.ndim == 0 or len(values) in (1, channels),
+        f"{parameter} has {values.size} values for paths of {channels} channels.",
+    )
+    return values
+
+
 class Signature(FeatureKernel):
     r"""Compare time series, trajectories or pen strokes by the shape of the path they draw.
 
@@ -93,11 +102,7 @@ class Signature(FeatureKernel):
     def features(self, X: Array) -> Array:
         paths = read_paths(X)
         channels = paths[0].shape[1]
-        scale = as_numbers(self.length_scale)
-        require(
-            scale.ndim == 0 or len(scale) in (1, channels),
-            f"Signature(length_scale) has {scale.size} values for paths of {channels} channels.",
-        )
+        scale = _per_channel("Signature(length_scale)", self.length_scale, channels)
         width = self.explicit_dim(channels)
         assert width is not None
         require_room(np.empty((len(paths), 1)), width)
@@ -258,12 +263,9 @@ class GlobalAlignment(ObjectKernel):
     def _scaled(self, X, centre):
         """Paths whose squared distances are 2 gamma |x - z|^2, as tslearn expects with sigma 1.
         About a centre: rounded far from the origin, their distances would lose digits."""
-        paths, gamma = read_paths(X), as_numbers(self.gamma)
+        paths = read_paths(X)
         channels = paths[0].shape[1]
-        require(
-            gamma.ndim == 0 or len(gamma) in (1, channels),
-            f"GlobalAlignment(gamma) has {gamma.size} values for paths of {channels} channels.",
-        )
+        gamma = _per_channel("GlobalAlignment(gamma)", self.gamma, channels)
         require(
             channels == len(centre),
             f"paths of {channels} channels cannot be compared with paths of {len(centre)}.",

@@ -203,17 +203,17 @@ class Normalized(_Weighted):
         if is_symbolic(d):
             return xp.sqrt(xp.where(d == 0, xp.ones_like(d), d))
         smallest = float(xp.min(d))
-        require(
-            smallest >= 0,
-            f"Normalized needs k(x, x) >= 0, and {self.kernel!r} reaches {smallest:.4g}: it is not "
-            "a kernel on this data.",
-        )
+        if not smallest >= 0:
+            raise ValueError(
+                f"Normalized needs k(x, x) >= 0, and {self.kernel!r} reaches {smallest:.4g}: it is "
+                "not a kernel on this data."
+            )
         tiny = float(xp.finfo(d.dtype).smallest_normal)
-        require(
-            not bool(xp.any((d > 0) & (d < tiny))),
-            f"Normalized({self.kernel!r}): k(x, x) underflows {d.dtype} on this data, so that its "
-            "digits are lost. Scale the data or the parameters, or use float64.",
-        )
+        if bool(xp.any((d > 0) & (d < tiny))):
+            raise ValueError(
+                f"Normalized({self.kernel!r}): k(x, x) underflows {d.dtype} on this data, so that "
+                "its digits are lost. Scale the data or the parameters, or use float64."
+            )
         if bool(xp.any(d == 0)):
             self._require_origin(X, d)
         return xp.sqrt(xp.where(d == 0, xp.ones_like(d), d))

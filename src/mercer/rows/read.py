@@ -135,7 +135,7 @@ def read(
             X, y, sample_weight = sides(X, y, sample_weight)
         X = gather_few(X)
         if in_pieces(X) and needs == "all":
-            helpers = Workers.of(X) if workers else None
+            helpers = Workers(X) if workers and is_dask(X) else None
             X = load_all(X, resources.limit(), why or name)
         held = not in_pieces(X)
     if not held:

@@ -4,13 +4,12 @@ Pivoted Cholesky does not see indefiniteness ([[0, 1], [1, 0]] passes): the fact
 the matrix on a few random vectors, and where they differ the smallest eigenvector is the witness.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
-from ..engine import Array, as_numpy, eps_of, namespace
+from ..engine import Array, as_numpy, eps_of, namespace, tiles
 from ..kernels import Kernel, NotPSDError
 
 OPTIONS = ("raise", "clip", "flip", "shift")
@@ -39,15 +38,13 @@ def value_eps(K: Array, eps: float) -> float:
     single = float(np.finfo(np.float32).eps)
     if eps >= single:
         return eps
+    blocks = tiles.cuts(K.shape[0], _ROWS)
     with np.errstate(over="ignore", under="ignore"):
-        if not all(np.array_equal(k, k.astype(np.float32)) for k in _blocks(K)):
+        parts = (as_numpy(K[a:b, :]) for a, b in blocks)
+        if not all(np.array_equal(k, k.astype(np.float32)) for k in parts):
             return eps
-    return eps if all(np.array_equal(k, np.rint(k)) for k in _blocks(K)) else single
-
-
-def _blocks(K: Array) -> Iterator[np.ndarray]:
-    n = K.shape[0]
-    return (as_numpy(K[a : min(a + _ROWS, n), :]) for a in range(0, n, _ROWS))
+    parts = (as_numpy(K[a:b, :]) for a, b in blocks)
+    return eps if all(np.array_equal(k, np.rint(k)) for k in parts) else single
 
 
 def _noise_floor(n: int, eps: float) -> float:
@@ -60,8 +57,7 @@ def check_symmetric(kernel: Kernel, K: Array, eps: float | None = None) -> bool:
     eps = value_eps(K, eps_of(K)) if eps is None else eps
     xp, n = namespace(K), K.shape[0]
     worst, where, size = 0.0, (0, 0), 0.0
-    for a in range(0, n, _ROWS):
-        b = min(a + _ROWS, n)
+    for a, b in tiles.cuts(n, _ROWS):
         size = max(size, float(xp.max(xp.abs(K[a:b, :]))))
         difference = xp.abs(K[a:b, a:] - K[a:, a:b].T)
         if float(xp.max(difference)) > worst:
@@ -81,8 +77,7 @@ def check_symmetric(kernel: Kernel, K: Array, eps: float | None = None) -> bool:
 def symmetrised(kernel: Kernel, K: np.ndarray, eps: float) -> np.ndarray:
     """(K + K') / 2 over K, in blocks; an asymmetry beyond rounding is refused."""
     if check_symmetric(kernel, K, eps):
-        for a in range(0, len(K), _ROWS):
-            b = min(a + _ROWS, len(K))
+        for a, b in tiles.cuts(len(K), _ROWS):
             half = 0.5 * K[a:b, a:] + 0.5 * K[a:, a:b].T
             K[a:b, a:], K[a:, a:b] = half, half.T
     return K
