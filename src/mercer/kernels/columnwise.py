@@ -9,7 +9,7 @@ import scipy.sparse
 
 from ..engine import in_place, is_symbolic, namespace, require
 from .capabilities import OfOneNumber
-from .geometry import dense_rows, inner_products, ones_for, over_columns
+from .geometry import dense_rows, full, inner_products, over_columns
 from .kernel import ALL, Kernel
 from .parameters import RULES, as_numbers, column_scale, per_column
 from .spectral import ByColumn, FourierForm, MaternForm
@@ -50,7 +50,7 @@ class Columnwise(OfOneNumber, Kernel):
         return tile
 
     def diagonal(self, X: Array) -> Array:
-        return ones_for(self.checked(X))
+        return full(self.checked(X), (X.shape[0],), 1.0)
 
     def largest_terms(self, X: Array) -> Array:
         X = self.checked(X)

@@ -11,7 +11,7 @@ from scipy.special import kv
 
 from ..engine import Domain, Form, in_place, is_number, is_numpy, namespace
 from .capabilities import OfOneNumber, Slopes
-from .geometry import EuclideanFrame, SingleSums, ones_for
+from .geometry import EuclideanFrame, SingleSums, full
 from .kernel import ALL, Kernel
 from .matern import MANY_DERIVATIVES, matern_of_large_nu, matern_of_small_nu
 from .parameters import RULES, as_numbers, column_scale, is_one_number, per_column
@@ -87,7 +87,7 @@ class Stationary(OfOneNumber, Kernel):
         return SingleSums(frame, self.formula, self.steepest(0.0))
 
     def diagonal(self, X: Array) -> Array:
-        return ones_for(X)
+        return full(X, (X.shape[0],), 1.0)
 
     @property
     def fused(self) -> tuple[Any, ...]:
