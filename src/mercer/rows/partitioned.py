@@ -183,30 +183,27 @@ def _unpacked(
 
 
 @task
-def _kept(shared: Any, block: Any, start: int, fingerprint: int | None) -> tuple[int, KeptHere]:
-    """(rows that were looked at, those that are kept, without the others)"""
+def _kept(shared: Any, block: Any, start: int, fingerprint: int | None) -> Any:
+    """Those that are kept, without the others."""
     check, keep = shared
     _compare(block, fingerprint)
     every = np.arange(block.shape[0])
     rows = KeptHere(check(block) if len(every) else None, every, start + every)
-    return len(every), rows.filter(keep).alone()
+    return rows.filter(keep).alone()
 
 
 @task
-def _kept_again(keep: Any, found: tuple[int, KeptHere]) -> tuple[int, KeptHere]:
-    _, kept = found
-    return kept.count, kept.filter(keep).alone()
+def _kept_again(keep: Any, kept: KeptHere) -> Any:
+    return kept.filter(keep).alone()
 
 
 @task
-def _summary(found: tuple[int, KeptHere]) -> tuple[int, LargestResidual, int]:
-    seen, kept = found
-    return kept.count, kept.worst, seen
+def _summary(kept: KeptHere) -> tuple[int, LargestResidual, int]:
+    return kept.count, kept.worst, kept.seen
 
 
 @task
-def _pick(found: tuple[int, KeptHere], which: np.ndarray) -> tuple[Any, np.ndarray]:
-    _, kept = found
+def _pick(kept: KeptHere, which: np.ndarray) -> tuple[Any, np.ndarray]:
     return pts.take(kept.points, which), kept.positions[which]
 
 
