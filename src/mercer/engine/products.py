@@ -49,20 +49,20 @@ def _times(t: np.ndarray, V: np.ndarray) -> Any:
     return np.stack([t @ V[:, j] for j in range(V.shape[1])], axis=1)
 
 
+@dataclass
 class _Shares:
-    """Shares of K V for a symmetric kernel: `values(a, b, c, d)` is one tile of K."""
+    """Shares of K V for a symmetric kernel."""
 
-    def __init__(
-        self, values: Callable[[int, int, int, int], Any], n: int, tile: tuple[int, int], dtype: Any
-    ) -> None:
-        self.values, self.n, self.dtype = values, n, np.dtype(dtype)
-        self.height, self.width = tile
-        self.are_stored = False
+    values: Callable[[int, int, int, int], Any]  # of a, b, c, d: one tile of K
+    n: int
+    tile: tuple[int, int]  # its rows and columns
+    dtype: Any
+    are_stored: bool = False
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
         """(start, stop) of the rows of every block."""
-        return tiles.cuts(self.n, self.height)
+        return tiles.cuts(self.n, self.tile[0])
 
     def prepared(self, V: Array) -> np.ndarray:
         """V as shares take it."""
@@ -79,7 +79,7 @@ class _Shares:
 
     def columns(self, a: int, b: int) -> list[tuple[int, int]]:
         """(start, stop) of the columns of every tile of a block: those before it, and its own."""
-        return [*tiles.cuts(a, self.width), (a, b)]
+        return [*tiles.cuts(a, self.tile[1]), (a, b)]
 
     def store(self, kernel: Any) -> None:
         """Evaluate all tiles once and keep them: half of K, never mirrored."""
@@ -98,16 +98,17 @@ class _RowShares(_Shares):
 
     def add(self, right: np.ndarray, first: int, step: int, total: np.ndarray) -> None:
         for a, b in self.blocks[first::step]:
-            for c, d in tiles.cuts(self.n, self.width):
+            for c, d in tiles.cuts(self.n, self.tile[1]):
                 total[a:b] += self.values(a, b, c, d) @ right[c:d]
 
 
+@dataclass
 class _KernelValues:
     """Tiles of K by the kernel itself."""
 
-    def __init__(self, kernel: Any, X: Array, dtype: Any = None) -> None:
-        self.kernel, self.X = kernel, X
-        self.dtype = None if dtype is None else np.dtype(dtype)
+    kernel: Any
+    X: Any
+    dtype: Any = None
 
     @cached_property
     def tile(self) -> Any:
@@ -121,13 +122,11 @@ class _KernelValues:
         return {"kernel": self.kernel, "X": self.X, "dtype": self.dtype}
 
 
+@dataclass
 class _SingleValues:
     """Tiles of K in single precision, by the form of the kernel."""
 
-    def __init__(
-        self, terms: list[tuple[float, list[tuple[Leaf, np.ndarray, np.ndarray]]]]
-    ) -> None:
-        self.terms = terms
+    terms: list[tuple[float, list[tuple[Leaf, np.ndarray, np.ndarray]]]]
 
     @classmethod
     def of(cls, form: Form, X: Any) -> "_SingleValues | None":

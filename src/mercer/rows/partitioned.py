@@ -5,7 +5,7 @@ What travels here (samples, sums, a few rows to grow on) does not grow with the 
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,17 +25,13 @@ from .held import (
 from .streams import checksum_of
 
 
+@dataclass(eq=False)
 class PartitionedRows(Rows):
-    """The partitions of a Dask array or DataFrame; `check` turns a block into points."""
+    """The partitions of a Dask array or DataFrame."""
 
-    def __init__(
-        self,
-        parts: Partitions,
-        check: Callable[[Any], Any],
-        fingerprints: dict[int, int] | None = None,
-    ) -> None:
-        self.parts, self.check = parts, check
-        self.fingerprints = {} if fingerprints is None else fingerprints
+    parts: Partitions
+    check: Callable[[Any], Any]  # turns a block into points
+    fingerprints: dict[int, int] = field(default_factory=dict)  # of blocks, by their numbers
 
     @property
     def names(self) -> list[Any] | None:
@@ -54,7 +50,7 @@ class PartitionedRows(Rows):
         return stacked(*map(self.check, found))
 
     def checked(self, check: Any) -> "PartitionedRows":
-        return PartitionedRows(self.parts, check, self.fingerprints)
+        return replace(self, check=check)
 
     def sample(self, size: int, rng: np.random.Generator) -> SampledRows:
         n = self.parts.n

@@ -11,7 +11,7 @@ Fourier transforms (engine/nufft.py).
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import Any
@@ -44,46 +44,24 @@ _FINER = 1e-3
 _ROWS = 1 << 22
 
 
+@dataclass(eq=False, repr=False)
 class Fourier(ClosedSpace):
-    """Cosines and sines on a grid of frequencies.
+    """Cosines and sines on a grid of frequencies."""
 
-    kernel : bound to its data
-    columns : positions of the columns that the kernel looks at
-    low, high : the box, one number per column of these; infinite where the kernel is periodic
-    periods : P, one per column
-    frequencies : integers of shape (h, columns): one j of each pair j, -j
-    weights : w_0 and w_j of the frequencies, shape (1 + h,)
-    error : |k(x, z) - phi(x) . phi(z)| at most, for any two points of the box
-    corners : two rows of all columns between which the training rows lie
-    """
+    kernel: Kernel  # bound to its data
+    columns: np.ndarray  # positions of the columns that the kernel looks at
+    # The box, one number per column of these; infinite where the kernel is periodic.
+    low: np.ndarray
+    high: np.ndarray
+    periods: np.ndarray  # P, one per column
+    frequencies: np.ndarray  # integers of shape (h, columns): one j of each pair j, -j
+    weights_of_modes: np.ndarray  # w_0 and w_j of the frequencies, shape (1 + h,)
+    error: float = field()  # |k(x, z) - phi(x) . phi(z)| at most, for any two points of the box
+    corners: np.ndarray  # two rows of all columns between which the training rows lie
+    empty: Any  # no numbers, on the device of the rows, though frequencies stay on the host
 
     # The best accuracy of transforms.
     finest = nufft.FINEST
-
-    def __init__(
-        self,
-        kernel: Kernel,
-        columns: np.ndarray,
-        low: np.ndarray,
-        high: np.ndarray,
-        periods: np.ndarray,
-        frequencies: np.ndarray,
-        weights: np.ndarray,
-        error: float,
-        corners: np.ndarray,
-        like: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.columns = np.asarray(columns)
-        self.low, self.high, self.periods = low, high, periods
-        self.frequencies = frequencies
-        self.weights_of_modes = weights
-        self.error = float(error)
-        self.corners = corners
-        # On the device of the rows, though frequencies stay on the host.
-        dense = like is not None and not scipy.sparse.issparse(like)
-        empty = np.zeros((0,))
-        self.empty = on_device_of(empty, like, namespace(like).float64) if dense else empty
 
     @property
     def rank(self) -> int:

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine import MemoryLimitError, coordinates_bytes, current, namespace, readable, rows_of
+from ..engine import (
+    MemoryLimitError,
+    coordinates_bytes,
+    current,
+    namespace,
+    on_device_of,
+    readable,
+    rows_of,
+)
 from ..kernels import KERNELS, Kernel, TooManyModesError
 from .fourier import Fourier
 
@@ -110,6 +118,9 @@ def fourier_space(
         reason = f"{rank} coordinates"
         raise ValueError(_too_many(kernel, form, width, tol, max_rank, reason))
     endless = form.reach(width, tol)[0][active] == 0
+    first, empty = extent.first, np.zeros(0)
+    if not scipy.sparse.issparse(first):
+        empty = on_device_of(empty, first, namespace(first).float64)
     return Fourier(
         kernel,
         active,
@@ -118,9 +129,9 @@ def fourier_space(
         periods[active],
         frequencies,
         weights,
-        error,
+        float(error),
         np.stack([extent.low, extent.high]),
-        extent.first,
+        empty,
     )
 
 
