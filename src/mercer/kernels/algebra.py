@@ -97,7 +97,6 @@ class Constant(Kernel):
 class Sum(Binary):
     """k1 + k2: rule 5. Feature maps are placed side by side."""
 
-    in_expressions = False
     precedence = 1
     symbol = "+"
     operation = staticmethod(operator.add)
@@ -120,7 +119,6 @@ class Sum(Binary):
 class Product(Binary):
     """k1 * k2: rule 6. Feature maps are multiplied coordinate by coordinate."""
 
-    in_expressions = False
     precedence = 2
     symbol = "*"
     operation = staticmethod(operator.mul)
@@ -149,7 +147,6 @@ def _pairwise_products(F, G):
 class Scaled(FunctionOf):
     """c k with c >= 0: rule 1."""
 
-    in_expressions = False
     precedence = 2
     domains = {"scale": _NOT_NEGATIVE}
 
@@ -195,7 +192,6 @@ class Scaled(FunctionOf):
 class Power(FunctionOf):
     """k ** p for an integer p >= 0: a repeated product."""
 
-    in_expressions = False
     precedence = 3
     domains = {"exponent": Domain.whole(0, why=": other powers of a kernel need not be kernels")}
 
@@ -231,8 +227,6 @@ class Power(FunctionOf):
 class Exp(FunctionOf):
     """exp(k): rule 4, the limit of polynomials with non-negative coefficients."""
 
-    in_expressions = False
-
     def __repr__(self) -> str:
         return f"{printed_in(self.kernel, 4)}.exp()"
 
@@ -265,8 +259,6 @@ class Exp(FunctionOf):
 
 class PolynomialOf(FunctionOf):
     """c0 + c1 k + c2 k^2 + ..., all coefficients >= 0: rule 3."""
-
-    in_expressions = False
 
     def __init__(self, kernel: Kernel | str, coefficients: Sequence[float]) -> None:
         self.kernel = kernel

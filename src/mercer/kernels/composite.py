@@ -100,6 +100,7 @@ class Composite(Kernel):
 class Binary(Composite):
     """Two operands, evaluated on the same points."""
 
+    in_expressions = False  # text has operators
     left: Any = _Operand()
     right: Any = _Operand()
     # The sign between the operands, and what it means for two values, arrays, forms or slopes.
@@ -211,6 +212,8 @@ class Unary(Composite):
 
 class FunctionOf(OfOneNumber, Unary):
     """A formula of the operand's values."""
+
+    in_expressions = False  # text has operators and methods
 
     def against(self, S: Array) -> Tile:
         inner = self.kernel.against(S)

@@ -254,10 +254,8 @@ class Kernel(Parametrized, Capabilities, Accuracy):
 
     def with_operands(self, change: Callable[["Kernel"], "Kernel"]) -> Self:
         """The same node with `change` applied to every kernel among its parameters."""
-        parameters = self.get_params(deep=False)
-        return type(self)(
-            **{k: change(v) if isinstance(v, Kernel) else v for k, v in parameters.items()}
-        )
+        given = self.get_params(deep=False).items()
+        return self.with_parameters(**{k: change(v) for k, v in given if isinstance(v, Kernel)})
 
     def copied(self) -> Self:
         """A copy whose parameters can be changed without changing this kernel."""
