@@ -24,7 +24,7 @@ from .resources import current
 # Terms (points times frequencies) up to which plain products are as fast, and up to which they are
 # bearable where finufft is not installed.
 FEW_TERMS, MOST_TERMS = 1 << 18, 1 << 32
-# Of the exponents of sums (1) and of values (2).
+# Signs of the exponents: in sums (1), in values (2).
 _SIGN = {1: -1, 2: 1}
 # Complex numbers in one block of plain exponentials.
 _BLOCK = 1 << 22

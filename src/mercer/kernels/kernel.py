@@ -28,7 +28,7 @@ from ..engine import (
     tiles,
 )
 from . import points as pts
-from .capabilities import Accuracy, Capabilities, said
+from .capabilities import Capabilities, said
 from .gram_rows import DATA, GRAM, DataRows
 from .parameters import gamma_from_data, rules_in
 from .parametrized import Parametrized, frozen, parameters_of, printed
@@ -38,7 +38,7 @@ from .types import Array, Data, Tile
 ALL = slice(None)
 
 
-class Kernel(Parametrized, Capabilities, Accuracy):
+class Kernel(Parametrized, Capabilities):
     """Measure the similarity k(x, z) of points; the base class of all kernels.
 
     Kernels combine with ``+``, ``*``, ``**``, multiplication by a number, :meth:`exp` and
