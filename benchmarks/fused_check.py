@@ -11,6 +11,7 @@ import importlib.util
 import itertools
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -103,7 +104,7 @@ def main():
 
 
 def check(Form, Product, device, n=3000, m=2500):
-    distance, inner = Form.of_distance, Form.of_inner_product
+    distance, inner = Form.of, partial(Form.of, of_distance=False)
     half, formula = Form.constant(0.5), None
     cases = {
         "exp": distance(0.4, formula, "exp"),
@@ -151,7 +152,7 @@ def speed(Form, Product, n, device):
     generator = torch.Generator(device=device).manual_seed(0)
     X = torch.randn(n, 10, generator=generator, device=device, dtype=torch.float32)
     v = torch.randn(n, 1, generator=generator, device=device, dtype=torch.float64)
-    matern = Form.of_distance(0.3, formula, "matern52")
+    matern = Form.of(0.3, formula, "matern52")
 
     def rate(form, X, v, exact=False, **settings):
         product = Product(form, X, exact=exact, settings=settings)
@@ -174,14 +175,14 @@ def speed(Form, Product, n, device):
         settings = {"rows": rows, "columns": columns, "warps": warps, "stages": stages}
         attempt(f"quick {settings}", lambda s=settings: rate(matern, X, v, **s))
     for name, numbers in (("exp", ()), ("matern12", ()), ("matern32", ()), ("rational", (0.7,))):
-        form = Form.of_distance(0.3, formula, name, *numbers)
+        form = Form.of(0.3, formula, name, *numbers)
         attempt(f"quick {name}", lambda form=form: rate(form, X, v))
-    power = Form.of_inner_product(0.3, formula, "power", 1.0, 3)
+    power = Form.of(0.3, formula, "power", 1.0, 3, of_distance=False)
     attempt("quick power 3", lambda: rate(power, X, v))
     attempt("quick, 8 right-hand sides", lambda: rate(matern, X, v.expand(-1, 8).contiguous()))
     for d in (32, 64, 128, 784):
         some = torch.randn(n // 2, d, generator=generator, device=device, dtype=torch.float32)
-        small = Form.of_distance(0.3 / d**0.5, formula, "matern52")
+        small = Form.of(0.3 / d**0.5, formula, "matern52")
         attempt(f"quick d = {d}, n = {n // 2}", lambda s=some, f=small: rate(f, s, v[: n // 2]))
     few, fewer = X[: n // 2], v[: n // 2]
     for rows, columns, warps in (

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from itertools import pairwise
@@ -50,6 +50,15 @@ class Module:
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 found.append(node.target.id)
         return [name for name in dict.fromkeys(found) if not name.startswith("_")]
+
+    def exported(self) -> list[str]:
+        """Names in the `__all__` of the file."""
+        return [
+            name
+            for node in self.tree.body
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__"
+            for name in ast.literal_eval(node.value)
+        ]
 
     def imported(self) -> Iterator[tuple[str, str]]:
         """(module, name) of every name that comes from elsewhere in the library."""
@@ -136,8 +145,17 @@ def repeated_names(files: list[Module], *, constants: bool = False) -> dict[str,
     return {name: where for name, where in sorted(found.items()) if len(where) > 1}
 
 
-def used_at_home(files: list[Module]) -> list[str]:
-    """Names that only their own file uses, and that do not say so by an underscore."""
+def said_in_code(folder: Path = SOURCE.parent.parent) -> set[str]:
+    """Names that CONTRIBUTING.md and the pages of docs/ write as code: people import these."""
+    pages = [folder / "CONTRIBUTING.md", *(folder / "docs").rglob("*.md")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages if page.exists())
+    code = re.findall(r"```.*?```|`[^`\n]+`", text, flags=re.DOTALL)
+    return set(re.findall(r"\w+", " ".join(code)))
+
+
+def used_at_home(files: list[Module], known: Set[str] = frozenset()) -> list[str]:
+    """Names that only their own file uses, and that do not say so by an underscore; without those
+    that are `known` outside, and those in the `__all__` of their file."""
     users: dict[str, set[str]] = defaultdict(set)
     for file in files:
         for node in ast.walk(file.tree):
@@ -155,7 +173,7 @@ def used_at_home(files: list[Module]) -> list[str]:
         f"{file.name}: {name}"
         for file in files
         for name in file.public()
-        if not users[name] - {file.name}
+        if not users[name] - {file.name} and name not in known and name not in file.exported()
     ]
 
 
@@ -206,7 +224,7 @@ def counts(files: list[Module]) -> dict[str, int]:
         "repeated public names": len(repeated_names(files)),
         "repeated public constants": len(repeated_names(files, constants=True)),
         "repeated file names": len(repeated_files(files)),
-        "names that only their own file uses": len(used_at_home(files)),
+        "names that only their own file uses": len(used_at_home(files, said_in_code())),
         "mentions of n_jobs, verbose, memory_limit": sum(
             len(PASSED_ON.findall(file.text)) for file in files
         ),

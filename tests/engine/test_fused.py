@@ -62,7 +62,7 @@ decision = given.fit(X, labels).decision_function(X)
 
 products.is_cpu = spectra.is_cpu = lambda X: False
 products._is_cuda = lambda X: True
-spectra.LEAST_BASIS, spectra.current = 1, lambda: Resources(48 * 48 * 4 - 1)
+spectra._LEAST_BASIS, spectra.current = 1, lambda: Resources(48 * 48 * 4 - 1)
 for dtype, bound in ((torch.float64, 1e-11), (torch.float32, 2e-6)):
     got = KernelPCA(3, kernel, solver="krylov").fit(torch.tensor(X, dtype=dtype))
     assert made == [dtype == torch.float64], made

@@ -28,8 +28,8 @@ def machine(monkeypatch):
 @pytest.fixture
 def groups(monkeypatch, tmp_path, machine):
     """An empty tree of control groups, and a function that writes one."""
-    monkeypatch.setattr(host_memory, "GROUPS", tmp_path / "cgroup")
-    monkeypatch.setattr(host_memory, "MEMBERSHIP", tmp_path / "membership")
+    monkeypatch.setattr(host_memory, "_GROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(host_memory, "_MEMBERSHIP", tmp_path / "membership")
 
     def write(membership, **folders):
         (tmp_path / "membership").write_text(membership)
@@ -124,7 +124,7 @@ def test_an_overfull_group_has_nothing(groups):
 def test_what_cannot_be_read_is_left_out(groups, tmp_path):
     groups("0::/gone", **{"": {"memory.max": "nonsense", "memory.current": 1}})
     assert free_memory() == 8 * GB
-    host_memory.MEMBERSHIP.unlink()
+    host_memory._MEMBERSHIP.unlink()
     assert free_memory() == 8 * GB
 
 

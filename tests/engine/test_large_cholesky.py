@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose
 
-from mercer.engine.arrays import WHOLE, cholesky, cholesky_in_place
+from mercer.engine.arrays import _WHOLE, _cholesky_in_place, cholesky
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -16,14 +16,14 @@ def test_it_is_the_cholesky_factor(rng, whole, block, dtype):
     K = (F @ F.T).astype(dtype)
     expected = np.linalg.cholesky(K.astype(float))
     other = K.copy()
-    C = cholesky_in_place(K, whole=whole, block=block)
+    C = _cholesky_in_place(K, whole=whole, block=block)
     assert C.dtype == dtype
     rounding = 100 * np.finfo(dtype).eps * np.abs(expected).max()
     assert_allclose(np.tril(C), expected, rtol=0, atol=rounding)
     assert np.shares_memory(C, K)
     above = np.triu_indices(50, 1)
     assert np.array_equal(C[above], other[above])  # a map whose rank is not full begins again there
-    clean = cholesky_in_place(other, clean=True, whole=whole, block=block)
+    clean = _cholesky_in_place(other, clean=True, whole=whole, block=block)
     assert_allclose(clean, np.tril(C), rtol=0, atol=rounding)
 
 
@@ -31,7 +31,7 @@ def test_it_is_the_cholesky_factor(rng, whole, block, dtype):
 def test_a_matrix_without_a_factor_gives_none(whole):
     K = np.eye(30)
     K[20, 20] = -1.0
-    assert cholesky_in_place(K, whole=whole, block=8) is None
+    assert _cholesky_in_place(K, whole=whole, block=8) is None
 
 
 def test_large_matrices_are_factored_in_blocks(monkeypatch):
@@ -48,8 +48,8 @@ def test_large_matrices_are_factored_in_blocks(monkeypatch):
         return called if name == "potrf" else function
 
     monkeypatch.setattr(scipy.linalg.lapack, "get_lapack_funcs", watched)
-    monkeypatch.setattr(cholesky_in_place, "__kwdefaults__", dict(clean=False, whole=40, block=16))
-    assert WHOLE <= 16_000
+    monkeypatch.setattr(_cholesky_in_place, "__kwdefaults__", dict(clean=False, whole=40, block=16))
+    assert _WHOLE <= 16_000
     K = np.eye(50, dtype=np.float32)
     K[-1, 0] = K[0, -1] = 0.6
     C = cholesky(K)

@@ -22,7 +22,7 @@ def way(request, monkeypatch):
         pytest.importorskip("finufft", reason="pip install mercer[fourier]")
         monkeypatch.setattr(nufft, "FEW_TERMS", 0)
     else:
-        monkeypatch.setattr(nufft, "BLOCK", 50)
+        monkeypatch.setattr(nufft, "_BLOCK", 50)
 
 
 @pytest.mark.parametrize("m", GRIDS, ids=str)

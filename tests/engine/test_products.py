@@ -16,7 +16,7 @@ from mercer import (
     Precomputed,
     RationalQuadratic,
 )
-from mercer.engine.products import QUICK_TILE, MatrixProduct
+from mercer.engine.products import _QUICK_TILE, MatrixProduct
 from mercer.engine.resources import using
 
 FORMED = [
@@ -33,7 +33,7 @@ FORMED = [
     (RBF(0.1) + Linear()) * (Matern(0.5) + Constant(2.0)),
 ]
 # More rows than two tiles have, and not a multiple of one.
-N = 2 * QUICK_TILE[0] + 77
+N = 2 * _QUICK_TILE[0] + 77
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from mercer.engine.threads import (
-    MOST_THREADS,
+    _MOST_THREADS,
     _blas_threads,
     _limit,
+    _release_control,
     n_threads,
     one_blas_thread,
-    release_control,
 )
 
 
@@ -35,7 +35,7 @@ def two_blas_threads():
         with threadpool_limits(2, user_api="blas"):
             if _blas_threads() != 2:
                 pytest.skip("this BLAS cannot run on two threads")
-            release_control()
+            _release_control()
             yield
     finally:
         gc.enable()
@@ -101,7 +101,7 @@ def test_number_of_threads():
     assert n_threads(1) == 1
     assert n_threads(3) == 3
     assert n_threads(-1) == joblib.cpu_count()
-    assert n_threads(10**6) == max(MOST_THREADS, joblib.cpu_count())
+    assert n_threads(10**6) == max(_MOST_THREADS, joblib.cpu_count())
     with one_blas_thread():
         assert n_threads() == 2  # what BLAS had before
     with threadpool_limits(1, user_api="blas"):

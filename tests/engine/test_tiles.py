@@ -24,11 +24,11 @@ KERNEL = RBF(0.3) + Linear() * Matern()
 def small_tiles(request, monkeypatch):
     """Tiles so small that several blocks of rows and of columns occur."""
     values, rows = request.param
-    monkeypatch.setattr(tiles, "TILE_VALUES", values)
-    monkeypatch.setattr(tiles, "LEAST_ROWS", rows)
-    monkeypatch.setattr(tiles, "MOST_ROWS", rows)
+    monkeypatch.setattr(tiles, "_TILE_VALUES", values)
+    monkeypatch.setattr(tiles, "_LEAST_ROWS", rows)
+    monkeypatch.setattr(tiles, "_MOST_ROWS", rows)
     assert len(tiles.row_blocks(X, len(Y))) > 1
-    assert len(tiles.column_blocks(X, len(Y), rows)) > 1
+    assert len(tiles._column_blocks(X, len(Y), rows)) > 1
 
 
 def _on(n_jobs, function, *arguments):
@@ -104,11 +104,11 @@ def test_user_code_runs_in_the_thread_of_the_caller(small_tiles):
 def test_blocks_cover_everything_once(n, n_columns):
     rows = tiles.row_blocks(np.empty((n, 1)), n_columns)
     assert [i for a, b in rows for i in range(a, b)] == list(range(n))
-    columns = tiles.column_blocks(X, n_columns, rows[0][1])
+    columns = tiles._column_blocks(X, n_columns, rows[0][1])
     assert [j for c, d in columns for j in range(c, d)] == list(range(n_columns))
     if n_columns:
         widest = max(d - c for c, d in columns)
-        assert widest * rows[0][1] <= 2 * tiles.TILE_VALUES
+        assert widest * rows[0][1] <= 2 * tiles._TILE_VALUES
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, MemoryError])

@@ -361,7 +361,7 @@ def test_a_map_of_a_gram_matrix(model, rank, weighted, moons):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_gram_matrix_larger_than_the_part_that_is_tested(model, moons, monkeypatch):
-    monkeypatch.setattr("mercer.space.choice.TESTED", 50)
+    monkeypatch.setattr("mercer.space.choice._TESTED", 50)
     X, y = moons
     fitted = model(kernel="precomputed").fit(RBF(1.0)(X), y)
     same = model(kernel=RBF(1.0)).fit(X, y)

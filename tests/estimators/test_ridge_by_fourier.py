@@ -201,8 +201,8 @@ def test_auto_on_many_rows():
 def test_auto_falls_back_where_the_residual_is_too_large(X, y, monkeypatch):
     pytest.importorskip("finufft", reason="pip install mercer[fourier]")
     monkeypatch.setattr("mercer.solve.fourier_solver.REFINEMENTS", 0)
-    monkeypatch.setattr("mercer.space.fourier_grid.TOLERANCES", (1e-3,))
-    monkeypatch.setattr("mercer.space.fourier_grid.HOPE", 1e30)
+    monkeypatch.setattr("mercer.space.fourier_grid._TOLERANCES", (1e-3,))
+    monkeypatch.setattr("mercer.space.fourier_grid._HOPE", 1e30)
     model = KernelRidge(1.0, RBF(5.0))
     assert form_of(model, X, y, monkeypatch) != "fourier"
     assert not hasattr(model, "residuals_")
@@ -218,7 +218,7 @@ def test_auto_without_finufft(X, y, monkeypatch):
 
 def test_a_finer_map_is_tried(X, y, monkeypatch):
     """A plan that hopes for too much is corrected by what the rows show."""
-    monkeypatch.setattr("mercer.space.fourier_grid.SAFETY", 1e4)
+    monkeypatch.setattr("mercer.space.fourier_grid._SAFETY", 1e4)
     model = KernelRidge(1.0, RBF(5.0), form="fourier").fit(X, y)
     assert model.converged_
 

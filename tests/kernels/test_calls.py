@@ -67,8 +67,8 @@ def test_a_whole_map_asks_once_for_each_pair(words):
 
 @pytest.mark.parametrize("rows", [1000, 30], ids=["one tile", "several tiles"])
 def test_a_matrix_asks_once_for_each_pair(monkeypatch, rows):
-    monkeypatch.setattr(tiles, "LEAST_ROWS", rows)
-    monkeypatch.setattr(tiles, "MOST_ROWS", rows)
+    monkeypatch.setattr(tiles, "_LEAST_ROWS", rows)
+    monkeypatch.setattr(tiles, "_MOST_ROWS", rows)
     n = 100
     X, f = np.random.default_rng(0).normal(size=(n, 2)), Counting(lambda x, z: float(x @ z))
     K = FromFunction(f)(X)
@@ -79,7 +79,7 @@ def test_a_matrix_asks_once_for_each_pair(monkeypatch, rows):
 
 def test_a_full_memory_costs_calls_and_nothing_else(words, monkeypatch):
     expected = KernelMap(shared_letters, max_rank=RANK).fit_transform(words)
-    monkeypatch.setattr(calls, "MOST_VALUES", 50)
+    monkeypatch.setattr(calls, "_MOST_VALUES", 50)
     f = Counting(shared_letters)
     assert_array_equal(KernelMap(f, max_rank=RANK).fit_transform(words), expected)
     assert f.calls <= 1.5 * N * (RANK + 1)

@@ -20,7 +20,7 @@ from mercer import (
     Rescaled,
 )
 from mercer.kernels.expressions import (
-    LONGEST,
+    _LONGEST,
     KernelExpressionError,
     parse_kernel,
 )
@@ -103,7 +103,7 @@ def test_broken_syntax_is_pointed_at(text):
         parse_kernel(text)
 
 
-@pytest.mark.parametrize("text", ["", "   ", "RBF(1)\n+RBF(1)", "RBF()" + " + RBF()" * LONGEST])
+@pytest.mark.parametrize("text", ["", "   ", "RBF(1)\n+RBF(1)", "RBF()" + " + RBF()" * _LONGEST])
 def test_what_is_not_one_short_line(text):
     with pytest.raises(KernelExpressionError, match="kernel expression"):
         parse_kernel(text)
@@ -149,7 +149,7 @@ def test_code_is_refused(text, monkeypatch):
 @pytest.mark.parametrize("opening", ["(", "-", "[", "Normalized(", "RBF().exp("])
 def test_depth_is_bounded(opening):
     with pytest.raises(KernelExpressionError):
-        parse_kernel((opening * LONGEST)[:LONGEST])
+        parse_kernel((opening * _LONGEST)[:_LONGEST])
 
 
 @given(st.text(alphabet="RBFLinear()+*.-,0123 'exp[]=gm", max_size=40))

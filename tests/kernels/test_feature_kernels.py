@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer import Signature, Spectrum
 from mercer.engine import tiles
 from mercer.kernels import feature_kernels, hashing
-from mercer.kernels.feature_kernels import Remembered, SparseProducts
+from mercer.kernels.feature_kernels import _Remembered, _SparseProducts
 
 WIDTHS = [1200, hashing.MOST_COLUMNS]
 # Columns of the test's maps: a few that most rows have, some that several have, many that one has.
@@ -54,7 +54,7 @@ def test_equal_columns_have_one_number(rng):
     X, features, _ = sample(rng, 90, WIDTHS[0])
     F = features(X)
     G = F.toarray()
-    merged, chosen = feature_kernels.equal_columns(F, F.indices, F.shape[1])
+    merged, chosen = feature_kernels._equal_columns(F, F.indices, F.shape[1])
     assert_array_equal(G[:, chosen[merged]], G)
     assert len(chosen) == np.unique(G, axis=1).shape[1]
 
@@ -64,7 +64,7 @@ def test_tiles_of_its_own_shape(rng, monkeypatch):
     kernel, others = Spectrum([1, 2, 4]), words[:70]
     F = kernel.explicit(words)
     K = (F @ F.T).toarray()
-    monkeypatch.setattr(SparseProducts, "shape", (32, 25))
+    monkeypatch.setattr(_SparseProducts, "shape", (32, 25))
     assert_array_equal(kernel(words), K)
     assert_array_equal(kernel(words, others), K[:, :70])
     bound = kernel.bind(words)
@@ -75,7 +75,7 @@ def test_tiles_of_its_own_shape(rng, monkeypatch):
 @pytest.mark.parametrize("width", WIDTHS)
 def test_counts_too_large_for_single_precision_are_multiplied_in_double(rng, width):
     X, features, dense = sample(rng, 60, width, values=(1, 5, 1_000_003))
-    tile = SparseProducts(features, X, features(X))
+    tile = _SparseProducts(features, X, features(X))
     assert tile.stored(X).dtype == np.float64
     assert_array_equal(tile(X), dense @ dense.T)
     # Small counts in S, large ones in the rows.
@@ -84,11 +84,11 @@ def test_counts_too_large_for_single_precision_are_multiplied_in_double(rng, wid
     large = lambda rows: hashing.scaled_rows(  # noqa: E731
         features(rows), np.where(rows.astype(int) < 40, 1.0, 1_000_003.0)
     )
-    tile = SparseProducts(large, X[:40], large(X[:40]))
+    tile = _SparseProducts(large, X[:40], large(X[:40]))
     assert tile.stored(X[:40]).dtype == np.float32
     assert_array_equal(tile(X[40:]), dense[40:] @ dense[:40].T)
     # And the other way round.
-    tile = SparseProducts(large, X[40:], large(X[40:]))
+    tile = _SparseProducts(large, X[40:], large(X[40:]))
     assert_array_equal(tile(X[:40]), dense[:40] @ dense[40:].T)
 
 
@@ -101,7 +101,7 @@ def test_an_older_scikit_learn_multiplies_through_a_sparse_product(rng, monkeypa
 def test_values_that_are_not_counts(rng):
     X, features, dense = sample(rng, 80, WIDTHS[1])
     thirds = lambda rows: hashing.scaled_rows(features(rows), np.full(len(rows), 1 / 3))  # noqa: E731
-    tile = SparseProducts(thirds, X, thirds(X))
+    tile = _SparseProducts(thirds, X, thirds(X))
     assert_allclose(tile(X), dense @ dense.T / 9, rtol=1e-14)
 
 
@@ -117,7 +117,7 @@ def test_a_kernel_matrix_of_counts_is_exact(rng):
 
 def test_dense_maps_of_two_widths_are_refused(rng):
     tile = feature_kernels.map_products(Signature(2).features, _paths(rng, 3, channels=2))
-    assert not isinstance(tile, SparseProducts)
+    assert not isinstance(tile, _SparseProducts)
     with pytest.raises(ValueError, match="two widths"):
         tile(_paths(rng, 2, channels=3))
 
@@ -132,7 +132,7 @@ def _paths(rng, n, channels):
 def test_no_row_has_an_entry():
     nothing = lambda rows: scipy.sparse.csr_array((len(rows), 7))  # noqa: E731
     X = np.array(["a", "b", "c"], dtype=object)
-    assert_array_equal(SparseProducts(nothing, X, nothing(X))(X), np.zeros((3, 3)))
+    assert_array_equal(_SparseProducts(nothing, X, nothing(X))(X), np.zeros((3, 3)))
 
 
 def test_rows_are_computed_once_and_parts_of_the_points_never():
@@ -143,7 +143,7 @@ def test_rows_are_computed_once_and_parts_of_the_points_never():
         return (np.array([len(x) for x in X]),)
 
     S = np.array(["a", "bb", "ccc", "dddd"], dtype=object)
-    remembered = Remembered(compute, S)
+    remembered = _Remembered(compute, S)
     assert remembered(S[1:3])[0].tolist() == [2, 3]
     assert calls == [4]
     other = np.array(["xx", "y", "zzz"], dtype=object)

@@ -87,11 +87,11 @@ def test_columns_that_a_map_does_not_have_are_left_out():
     assert hashing.numbered(F, np.array([], dtype=int)).shape == (2, 0)
 
 
-@pytest.mark.parametrize("slots", [hashing.SLOTS, 1, 16, 256])
+@pytest.mark.parametrize("slots", [hashing._SLOTS, 1, 16, 256])
 @pytest.mark.parametrize("largest", [0, 1, 50, 2**40, hashing.MOST_COLUMNS - 1, 2**63 - 1])
 @pytest.mark.parametrize("n", [0, 1, 2, 1000])
 def test_places_among_the_distinct_numbers(largest, n, slots, rng, monkeypatch):
-    monkeypatch.setattr(hashing, "SLOTS", slots)  # few slots: many numbers share one
+    monkeypatch.setattr(hashing, "_SLOTS", slots)  # few slots: many numbers share one
     numbers = np.append(rng.integers(largest, size=n, endpoint=True), [largest])
     numbers = np.concatenate([numbers, numbers[: n // 2]])
     columns, places = hashing.distinct_places(numbers)
@@ -101,7 +101,7 @@ def test_places_among_the_distinct_numbers(largest, n, slots, rng, monkeypatch):
 
 def test_numbers_that_differ_in_their_lowest_bits_alone(rng):
     numbers = (2**60 + rng.permutation(1000))[::-1]
-    order, ordered = hashing.sorted_keys(numbers)
+    order, ordered = hashing._sorted_keys(numbers)
     assert_array_equal(ordered, np.sort(numbers))
     assert_array_equal(numbers[order], ordered)
 

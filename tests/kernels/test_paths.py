@@ -52,7 +52,7 @@ def test_blocks_and_lengths_do_not_change_the_result(monkeypatch, rng):
     X = walks(rng, 20)
     one_by_one = np.concatenate([Signature().explicit([x]) for x in X])
     assert_array_equal(Signature().explicit(X), one_by_one)
-    monkeypatch.setattr(paths, "BLOCK_VALUES", 100)
+    monkeypatch.setattr(paths, "_BLOCK_VALUES", 100)
     assert_array_equal(Signature().explicit(X), one_by_one)
 
 

@@ -52,7 +52,7 @@ from mercer import (
     SetOf,
     Signature,
 )
-from mercer.space.certificate import omega
+from mercer.space.certificate import _omega
 
 RANK_ONE = [[1.0], [2.0], [-1.0], [0.5]]
 CANCELLING = [[1.0, 1.0], [1.0, -1.0], [-1.0, 1e-9], [-1.0, 1e-9]]
@@ -175,7 +175,7 @@ def stated(kernel, X, diagonal):
     """u rounding(S) l(x) l(z) for all pairs, and what underflow hides."""
     lengths = kernel.layout.lengths(kernel, X, diagonal)
     unit = float(np.finfo(lengths.dtype).eps) / 2
-    least = np.sqrt(omega(lengths, np)).astype(float)
+    least = np.sqrt(_omega(lengths, np)).astype(float)
     lengths = np.hypot(lengths.astype(float), least)
     with np.errstate(over="ignore"):
         units = unit * kernel.rounding(kernel.landmarks(X)) * np.outer(lengths, lengths)

@@ -24,8 +24,8 @@ def test_means_over_all_pairs(inner, rng, monkeypatch):
     expected = pair_means(inner, A, B)
     assert_allclose(SetOf(inner)(A, B), expected, rtol=1e-12, atol=1e-14)
     assert_allclose(SetOf(inner).diag(A), np.diagonal(pair_means(inner, A, A)), atol=1e-13)
-    monkeypatch.setattr(sets, "SHORT", 0)  # over pairs, also where there is a map
-    monkeypatch.setattr(sets, "INNER_VALUES", 7)  # a few pairs at a time
+    monkeypatch.setattr(sets, "_SHORT", 0)  # over pairs, also where there is a map
+    monkeypatch.setattr(sets, "_INNER_VALUES", 7)  # a few pairs at a time
     assert_allclose(SetOf(inner)(A, B), expected, rtol=1e-12, atol=1e-14)
     assert_allclose(SetOf(inner).diag(A), np.diagonal(pair_means(inner, A, A)), atol=1e-13)
 

@@ -24,7 +24,7 @@ from mercer import (
     SetOf,
 )
 from mercer.engine.arrays import as_numpy
-from mercer.kernels.parameters import SAMPLED_PAIRS
+from mercer.kernels.parameters import _SAMPLED_PAIRS
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 4))
@@ -282,7 +282,7 @@ def test_rows_of_weight_w_bind_as_w_rows(kernel, sparse, rule, rng):
     w = rng.integers(0, 4, 12)
     repeated = np.repeat(X, w, axis=0)
     rows, again = (scipy.sparse.csr_array(A) for A in (X, repeated)) if sparse else (X, repeated)
-    assert w.sum() * (w.sum() - 1) // 2 <= SAMPLED_PAIRS  # else pairs are drawn at random
+    assert w.sum() * (w.sum() - 1) // 2 <= _SAMPLED_PAIRS  # else pairs are drawn at random
     for made in (kernel(rule), 2 * kernel(rule) + Constant(1.0), kernel(rule) ** 2):
         found = made.bind(rows, sample_weight=w).get_params(deep=True)
         expected = made.bind(again).get_params(deep=True)

@@ -88,7 +88,7 @@ def test_blocks_do_not_change_the_result(monkeypatch, rng):
     for kernel in (Spectrum(3), Spectrum(2, mismatches=1, alphabet="ACGT"), Spectrum(2, gaps=2)):
         whole = kernel.explicit(X)
         with monkeypatch.context() as patch:
-            patch.setattr(strings, "WINDOWS", 40)
+            patch.setattr(strings, "_WINDOWS", 40)
             cut = kernel.explicit(X)
         assert cut.shape == whole.shape
         assert_array_equal(cut.indptr, whole.indptr)

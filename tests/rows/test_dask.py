@@ -35,7 +35,7 @@ from mercer.engine.threads import n_threads
 from mercer.fit import OnPanels
 from mercer.rows import dask as engine
 from mercer.rows import lazy
-from mercer.rows.read import PointCheck, source_of
+from mercer.rows.read import _PointCheck, _source_of
 from mercer.rows.workers import Workers
 from mercer.solve import solve_iteratively
 
@@ -573,7 +573,7 @@ def test_a_huge_partition_is_mapped_in_panels(options, X, monkeypatch):
     kernel_map = KernelMap(Polynomial(2), **options).fit(D)
 
     def summed(statistic):
-        rows = source_of(D, PointCheck.of(kernel_map, kernel_map.kernel_, bound=True))
+        rows = _source_of(D, _PointCheck.of(kernel_map, kernel_map.kernel_, bound=True))
         return rows.fold(OnPanels(kernel_map.map_, statistic))
 
     rows = summed(lambda Phi: [len(Phi)])
@@ -611,7 +611,7 @@ def test_blocks_are_added_up_on_several_threads():
 
 
 def test_a_chain_has_a_task_for_each_block():
-    rows, ran = source_of(da.ones((6, 2), chunks=(2, 2)), PointCheck(None, RBF(1.0))), []
+    rows, ran = _source_of(da.ones((6, 2), chunks=(2, 2)), _PointCheck(None, RBF(1.0))), []
     with (
         dask.callbacks.Callback(pretask=lambda key, *_: ran.append(key)),
         dask.config.set(scheduler="threads"),
@@ -673,7 +673,7 @@ def test_processes_give_the_same_answer(client, X, y, small_sample):
 
 
 def test_models_too_large_for_a_graph_go_to_the_cluster_first(client, X, monkeypatch):
-    monkeypatch.setattr(lazy, "LARGEST_IN_GRAPH", 0)
+    monkeypatch.setattr(lazy, "_LARGEST_IN_GRAPH", 0)
     D = cut(X, (1000, 2000))
     kernel_map = KernelMap(KERNEL, tol=1e-6).fit(D)
     Phi = kernel_map.transform(D)

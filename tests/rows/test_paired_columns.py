@@ -18,7 +18,7 @@ from mercer import (
     Spectrum,
 )
 from mercer.rows.held import Column
-from mercer.rows.streams import Side, Tuples, paired_columns, sides
+from mercer.rows.streams import _paired_columns, _Side, _Tuples, sides
 
 KERNEL = RBF(0.3)
 FOURIER = KernelMap(KERNEL, basis="fourier", tol=1e-3)
@@ -104,7 +104,7 @@ def test_nothing_that_grows_with_the_rows_is_held():
             yield rows, rows[:, 0]
 
     def total(source, values):
-        return sum(y.sum() for _, (y,) in paired_columns(source, [Column(values, "y")]))
+        return sum(y.sum() for _, (y,) in _paired_columns(source, [Column(values, "y")]))
 
     rows, separate = (Chunks(lambda i=i: (pair[i] for pair in pairs())) for i in (0, 1))
     for given in [(Chunks(pairs), None, None), (rows, separate, None)]:
@@ -125,7 +125,7 @@ def test_pairs_are_read_once_per_pass():
 
     rows, targets, _ = sides(Chunks(pairs), None, None)
     opened.clear()
-    list(paired_columns(rows, [Column(targets, "y"), Column(None, "sample_weight")]))
+    list(_paired_columns(rows, [Column(targets, "y"), Column(None, "sample_weight")]))
     assert len(opened) == 1
 
 
@@ -217,7 +217,7 @@ def test_what_is_cut_elsewhere_is_the_same():
         n = next(cuts)
         return zip(np.array_split(X, n), np.array_split(y, n), np.array_split(y, n))
 
-    weights = Side(Tuples(Chunks(chunks)), 2)
+    weights = _Side(_Tuples(Chunks(chunks)), 2)
     for _ in range(3):
         assert_allclose(np.concatenate(list(weights)), y)
     y = y + 1

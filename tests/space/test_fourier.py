@@ -40,7 +40,7 @@ def test_coordinates_functions_and_sums(kernel, d, monkeypatch):
     coef = rng.normal(size=(space.rank, 3))
     assert_allclose(space.evaluate(X, coef), Phi @ coef, atol=1e-6)
     T, w = rng.normal(size=(60, 2)), rng.uniform(size=60)
-    monkeypatch.setattr(fourier, "ROWS", 25)
+    monkeypatch.setattr(fourier, "_ROWS", 25)
     got, expected = space.sums(X, T, w).spread(space), Spread.of(Phi, T, w)
     for name in ("n", "mean", "scatter", "cross", "target"):
         assert_allclose(getattr(got, name), getattr(expected, name), atol=1e-6, err_msg=name)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mercer import KernelMap, Linear, Polynomial
-from mercer.space.partial import rule
+from mercer.space.partial import _RULES
 
 
 def first_landmarks(X, kernel, rounds=200):
@@ -39,7 +39,7 @@ def test_proposals_weigh_residuals_and_lengths():
     """A relative residual of 1/4 on a point that is 16 times as large counts 4 times as much."""
     residuals, weights = np.array([1.0, 0.25]), np.array([1.0, 16.0])
     first = [
-        int(rule("random", np.random.default_rng(i)).propose(residuals, weights, 0, 50)[0])
+        int(_RULES["random"](np.random.default_rng(i)).propose(residuals, weights, 0, 50)[0])
         for i in range(1000)
     ]
     assert abs(np.mean(first) - 4 / 5) < 5 * np.sqrt(0.8 * 0.2 / 1000)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer import RBF, Chunks, KernelMap
-from mercer.space.cholesky import MOST_DISAGREEMENT, factorize
+from mercer.space.cholesky import _MOST_DISAGREEMENT, factorize
 from mercer.space.landmarks import is_stable, pivoted, refactorized
 from mercer.space.partial import partial_cholesky
 
@@ -134,4 +134,4 @@ def test_rounding_on_the_way_is_measured(dtype):
     part = partial_cholesky(RBF(1.0), X, lengths, tol=1e-3, max_rank=100, pivots="random", rng=rng)
     assert refactorized(RBF(1.0), X, part, lengths)[1] <= 1
     part.F += 1e3 * np.finfo(dtype).eps
-    assert refactorized(RBF(1.0), X, part, lengths)[1] > MOST_DISAGREEMENT
+    assert refactorized(RBF(1.0), X, part, lengths)[1] > _MOST_DISAGREEMENT

@@ -222,16 +222,14 @@ def positive_part(x: Array) -> Any:
 # --- linear algebra -------------------------------------------------------------------------
 
 # Rows of a block, and rows up to which LAPACK factors a matrix as a whole.
-BLOCK, WHOLE = 2048, 8192
+_BLOCK, _WHOLE = 2048, 8192
 
 
 def cholesky(K: Any, *, in_place: bool = False) -> Any:
     """The lower Cholesky factor, or None where K is not positive definite to rounding; `in_place`:
-    as cholesky_in_place, for NumPy."""
-    if in_place:
-        return cholesky_in_place(K)
+    over K, for NumPy, whose upper triangle stays as it was."""
     if is_numpy(K):
-        return cholesky_in_place(np.array(K, order="C"), clean=True)
+        return _cholesky_in_place(K if in_place else np.array(K, order="C"), clean=not in_place)
     if is_torch_array(K):
         import torch
 
@@ -247,8 +245,8 @@ def cholesky(K: Any, *, in_place: bool = False) -> Any:
     return C if bool(xp.all(xp.isfinite(xp.linalg.diagonal(C)))) else None
 
 
-def cholesky_in_place(
-    K: np.ndarray, *, clean: bool = False, whole: int = WHOLE, block: int = BLOCK
+def _cholesky_in_place(
+    K: np.ndarray, *, clean: bool = False, whole: int = _WHOLE, block: int = _BLOCK
 ) -> np.ndarray | None:
     """C with C C' = K, in the memory of K; None where K is not positive definite to rounding.
 

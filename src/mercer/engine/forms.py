@@ -26,7 +26,7 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Term:
+class _Term:
     coefficient: float
     leaves: tuple[Leaf, ...]
 
@@ -37,39 +37,31 @@ class Form:
     terms or factors become too many for evaluating them one by one.
     """
 
-    terms: tuple[Term, ...]
+    terms: tuple[_Term, ...]
 
     @classmethod
-    def of_distance(cls, *leaf: Any) -> "Form":
-        """A function of -|x - z|^2: scale, formula, and where `fused` knows it name and numbers."""
-        return cls._of(True, *leaf)
-
-    @classmethod
-    def of_inner_product(cls, *leaf: Any) -> "Form":
-        """The same for a function of <x, z>, coordinates on both sides multiplied by the scale."""
-        return cls._of(False, *leaf)
-
-    @classmethod
-    def _of(
+    def of(
         cls,
-        of_distance: bool,
         scale: Any,
         formula: Callable[[Any, Any], Any],
-        function: str | None = None,
-        *numbers: float,
+        *known: Any,
+        of_distance: bool = True,
     ) -> "Form":
-        return cls((Term(1.0, (Leaf(of_distance, scale, formula, function, numbers),)),))
+        """A function of -|x - z|^2, or of <x, z>, of coordinates that are multiplied by the scale;
+        where `fused` has it `known` are its name and numbers."""
+        function, *numbers = known or (None,)
+        return cls((_Term(1.0, (Leaf(of_distance, scale, formula, function, tuple(numbers)),)),))
 
     @classmethod
     def constant(cls, c: float) -> "Form":
-        return cls((Term(float(c), ()),))
+        return cls((_Term(float(c), ()),))
 
     def __add__(self, other: "Form") -> "Form | None":
         return _if_small(Form(self.terms + other.terms))
 
     def __mul__(self, other: "Form") -> "Form | None":
         products = [
-            Term(a.coefficient * b.coefficient, a.leaves + b.leaves)
+            _Term(a.coefficient * b.coefficient, a.leaves + b.leaves)
             for a in self.terms
             for b in other.terms
         ]

@@ -26,7 +26,7 @@ from .forms import Form, Leaf
 
 EXP, MATERN12, MATERN32, MATERN52, RATIONAL, POWER = (tl.constexpr(i) for i in range(6))
 # Each function's number, and what squared distances are multiplied by beforehand.
-FUNCTIONS: dict[str | None, tuple[int, Callable[..., float]]] = {
+_FUNCTIONS: dict[str | None, tuple[int, Callable[..., float]]] = {
     "exp": (0, lambda: 1.0),
     "matern12": (1, lambda: 1.0),
     "matern32": (2, lambda: 3.0),
@@ -35,15 +35,15 @@ FUNCTIONS: dict[str | None, tuple[int, Callable[..., float]]] = {
     "power": (5, lambda c, p: 1.0),
 }
 # Columns whose products are summed in single precision before they join the double sum.
-CHUNK = 4096
+_CHUNK = 4096
 # The longest inner dimension that stays in registers; beyond, it is cut into blocks.
-WIDEST = 64
+_WIDEST = 64
 # Rows and columns of a tile, warps and pipeline stages: the fastest of benchmarks.fused_check.
-QUICK = {"rows": 128, "columns": 32, "warps": 4, "stages": 2}
-EXACT = {"rows": 32, "columns": 32, "warps": 4, "stages": 2}
+_QUICK = {"rows": 128, "columns": 32, "warps": 4, "stages": 2}
+_EXACT = {"rows": 32, "columns": 32, "warps": 4, "stages": 2}
 # Right-hand sides in one launch, and programs that fill the device.
-TARGETS = {False: 16, True: 8}
-PROGRAMS = 1024
+_TARGETS = {False: 16, True: 8}
+_PROGRAMS = 1024
 
 
 @triton.jit
@@ -256,7 +256,7 @@ class FusedProduct:
         squares: int = 128,
     ) -> None:
         self.exact, self.squares = exact, squares
-        self.settings = {**(EXACT if exact else QUICK), **(settings or {})}
+        self.settings = {**(_EXACT if exact else _QUICK), **(settings or {})}
         self.n_rows, self.n_columns = X.shape[0], (X if Z is None else Z).shape[0]
         self.square = Z is None
         tile_rows, tile_columns = self.settings["rows"], self.settings["columns"]
@@ -276,7 +276,7 @@ class FusedProduct:
         """The product in double precision, one column for each of V's."""
         flat = V.ndim == 1
         V = V[:, None] if flat else V
-        width = TARGETS[self.exact]
+        width = _TARGETS[self.exact]
         parts = [self._times(V[:, j : j + width]) for j in range(0, V.shape[1], width)]
         product = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
         return product[:, 0] if flat else product
@@ -284,7 +284,7 @@ class FusedProduct:
     def _times(self, V: torch.Tensor) -> torch.Tensor:
         m = V.shape[1]
         # Tensor cores take 16 columns at a time; the exact kernel any power of two.
-        width = 1 if m == 1 else (1 << (m - 1).bit_length() if self.exact else TARGETS[False])
+        width = 1 if m == 1 else (1 << (m - 1).bit_length() if self.exact else _TARGETS[False])
         dtype = torch.float64 if self.exact else torch.float32
         padded = torch.zeros((self.columns, width), dtype=dtype, device=V.device)
         padded[: self.n_columns, :m] = V
@@ -307,7 +307,7 @@ class FusedProduct:
         else:
             blocks, height = self.rows // tile_rows, tile_rows
             # Few rows, as in prediction: columns are shared out too, and partial sums added.
-            parts = max(1, min(PROGRAMS // blocks, self.columns // max(tile_columns, CHUNK)))
+            parts = max(1, min(_PROGRAMS // blocks, self.columns // max(tile_columns, _CHUNK)))
             span = _multiple(-(-self.columns // parts), tile_columns)
             parts = -(-self.columns // span)
             pairs = [torch.arange(count, dtype=torch.int32) for count in (blocks, parts)]
@@ -330,17 +330,17 @@ class FusedProduct:
             _exact[grid](*arrays, held, *sizes, *widths, **options)
         else:
             options |= {f"D{i}": width for i, width in enumerate(widths)}
-            options |= {f"T{i}": min(width, WIDEST) for i, width in enumerate(widths)}
+            options |= {f"T{i}": min(width, _WIDEST) for i, width in enumerate(widths)}
             options |= {f"Z{i}": leaf["diagonal"] for i, leaf in enumerate(three)}
-            step = max(CHUNK, tile_columns)
+            step = max(_CHUNK, tile_columns)
             sizes = [self.columns, self.rows, height, span]
-            _quick[grid](*arrays, *sizes, *numbers, WIDE=WIDEST, STEP=step, **options)
+            _quick[grid](*arrays, *sizes, *numbers, WIDE=_WIDEST, STEP=step, **options)
         return out[0] if parts == 1 else out.sum(dim=0)
 
     def _operand(
         self, leaf: Leaf, X: torch.Tensor, Z: torch.Tensor | None, centre: torch.Tensor
     ) -> dict[str, Any]:
-        function, factor = FUNCTIONS[leaf.function]
+        function, factor = _FUNCTIONS[leaf.function]
         numbers = np.asarray(leaf.scale, dtype=np.float64) * math.sqrt(factor(*leaf.numbers))
         scale = torch.as_tensor(numbers, device=X.device)
         shift = centre if leaf.of_distance else torch.zeros_like(centre)
@@ -361,7 +361,7 @@ class FusedProduct:
         if leaf.of_distance:
             x, z = _augmented(x, z)
         width = max(16, 1 << (x.shape[1] - 1).bit_length())
-        width = width if width <= WIDEST else _multiple(x.shape[1], WIDEST)
+        width = width if width <= _WIDEST else _multiple(x.shape[1], _WIDEST)
         left = _padded(x.to(torch.float32), self.rows, width)
         right = _padded(z.to(torch.float32), self.columns, width).T.contiguous()
         return operand | {"left": left, "right": right, "width": width}

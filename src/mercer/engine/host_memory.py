@@ -11,8 +11,8 @@ from pathlib import Path
 
 import psutil
 
-GROUPS = Path("/sys/fs/cgroup")
-MEMBERSHIP = Path("/proc/self/cgroup")
+_GROUPS = Path("/sys/fs/cgroup")
+_MEMBERSHIP = Path("/proc/self/cgroup")
 # Names of the limit, the use, and the page cache in memory.stat: control groups version 2 and 1.
 _VERSION_2 = ("memory.max", "memory.current", "inactive_file")
 _VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
@@ -27,10 +27,10 @@ def free_host_memory() -> int:
 def _left_by_groups(total: int) -> Iterator[int]:
     """Memory left in each control group of this process that has a limit."""
     try:
-        membership = MEMBERSHIP.read_text("utf-8")
+        membership = _MEMBERSHIP.read_text("utf-8")
     except OSError:  # not Linux
         return
-    for folder, (limit, used, cache) in _groups(membership, GROUPS):
+    for folder, (limit, used, cache) in _groups(membership, _GROUPS):
         try:
             allowed = int((folder / limit).read_text("utf-8"))
             if allowed >= total:  # no limit; every fit asks, and the other files take longer

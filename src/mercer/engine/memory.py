@@ -93,18 +93,19 @@ class MapBytes:
     @staticmethod
     def partial_rank(n: int, limit: float, size: int = 8, copies: float = 2) -> int:
         """The largest r with which a partial fit is within the limit, at least 1."""
-        b = copies * n
-        return max(1, int((math.sqrt(b * b + 12 * limit / size) - b) / 6))
+        return _largest_rank(3, copies * n, limit / size)
 
     @classmethod
     def streamed_rank(cls, rows: int, limit: float, size: int = 8, copies: float = 1) -> int:
         """The largest rank that a fit which passes over rows may reach, with coordinates of so
         many."""
-        b = copies * rows
         room = cls.LANDMARK_SHARE * max(limit, _LEAST_LIMIT) / size
-        return max(
-            1, int((math.sqrt(b * b + 4 * _FACTOR_COPIES * room) - b) / (2 * _FACTOR_COPIES))
-        )
+        return _largest_rank(_FACTOR_COPIES, copies * rows, room)
+
+
+def _largest_rank(factors: float, rows: float, numbers: float) -> int:
+    """The largest r, at least 1, with factors r^2 + rows r numbers at most."""
+    return max(1, int((math.sqrt(rows**2 + 4 * factors * numbers) - rows) / (2 * factors)))
 
 
 def readable(n_bytes: float) -> str:

@@ -24,8 +24,10 @@ from .resources import current
 # Terms (points times frequencies) up to which plain products are as fast, and up to which they are
 # bearable where finufft is not installed.
 FEW_TERMS, MOST_TERMS = 1 << 18, 1 << 32
+# Signs of the exponents: in sums (1), in values (2).
+_SIGN = {1: -1, 2: 1}
 # Complex numbers in one block of plain exponentials.
-BLOCK = 1 << 22
+_BLOCK = 1 << 22
 # The best accuracy that finufft is asked for.
 FINEST = 1e-14
 # Frequencies whose grid stays in the cache of a core: there points need not be sorted first.
@@ -37,15 +39,7 @@ def sums(t: Any, v: np.ndarray, m: tuple[int, ...], eps: float) -> np.ndarray:
     shape = tuple(2 * k + 1 for k in m)
     packed = np.zeros(((len(v) + 1) // 2, *v.shape[1:]), dtype=complex)
     packed.real, packed.imag[: len(v) // 2] = v[0::2], v[1::2]
-    if not is_numpy(t):
-        F = as_numpy(_on_device(1, t, packed, shape, -1, max(eps, FINEST)))
-    elif _plainly(t.shape[0] * math.prod(shape)):
-        F = np.zeros((len(packed), math.prod(shape)), dtype=complex)
-        for part, waves in _waves(t, m):
-            F += np.conj(np.conj(packed[:, part]) @ waves)
-        F = F.reshape(len(packed), *shape)
-    else:
-        F = _finufft(1, t, packed, shape, -1, eps)
+    F = as_numpy(_transform(1, t, packed, shape, eps))
     flipped = np.conj(F[(slice(None), *[slice(None, None, -1)] * len(m))])
     both = np.stack([(F + flipped) / 2, (F - flipped) / 2j], axis=1)
     return both.reshape(-1, *shape)[: len(v)]
@@ -55,17 +49,23 @@ def values(t: Any, C: np.ndarray, eps: float) -> Any:
     """f for each array of coefficients in C, of shape (len(C), number of points), where t is."""
     odd = np.concatenate([C, np.zeros_like(C[:1])]) if len(C) % 2 else C
     packed = odd[0::2] + 1j * odd[1::2]
-    if not is_numpy(t):
-        f = _on_device(2, t, packed, packed.shape[1:], 1, max(eps, FINEST))
-    elif _plainly(t.shape[0] * math.prod(C.shape[1:])):
-        f = np.empty((len(packed), t.shape[0]), dtype=complex)
-        for part, waves in _waves(t, tuple(n // 2 for n in C.shape[1:])):
-            f[:, part] = packed.reshape(len(packed), -1) @ waves.T
-    else:
-        f = _finufft(2, t, packed, None, 1, eps)
+    f = _transform(2, t, packed, packed.shape[1:], eps)
     xp = namespace(f)
     both = xp.stack([xp.real(f), xp.imag(f)], axis=1)
     return xp.reshape(both, (-1, t.shape[0]))[: len(C), ...]
+
+
+def _transform(kind: int, t: Any, packed: np.ndarray, shape: tuple[int, ...], eps: float) -> Any:
+    """Sums (kind 1) or values (kind 2) on a grid of this shape, by the way that suits."""
+    if not is_numpy(t):
+        return _on_device(kind, t, packed, shape, max(eps, FINEST))
+    if not _plainly(t.shape[0] * math.prod(shape)):
+        return _finufft(kind, t, packed, shape, max(eps, FINEST))
+    if kind == 2:
+        flat = packed.reshape(len(packed), -1)
+        return np.concatenate([flat @ waves.T for _, waves in _waves(t, shape)], axis=1)
+    parts = (np.conj(np.conj(packed[:, part]) @ waves) for part, waves in _waves(t, shape))
+    return sum(parts, np.zeros((len(packed), math.prod(shape)))).reshape(len(packed), *shape)
 
 
 def _plainly(terms: int) -> bool:
@@ -85,12 +85,7 @@ def _plainly(terms: int) -> bool:
 
 
 def _finufft(
-    kind: int,
-    t: np.ndarray,
-    packed: np.ndarray,
-    shape: tuple[int, ...] | None,
-    sign: int,
-    eps: float,
+    kind: int, t: np.ndarray, packed: np.ndarray, shape: tuple[int, ...], eps: float
 ) -> np.ndarray:
     import finufft
 
@@ -100,12 +95,12 @@ def _finufft(
     transform = getattr(finufft, f"nufft{t.shape[1]}d{kind}")
     packed = np.ascontiguousarray(packed)
     given = (packed, shape) if kind == 1 else (packed,)
-    options = {"eps": max(eps, FINEST), "isign": sign, "nthreads": current().threads}
-    modes = math.prod(packed.shape[1:] if shape is None else shape)
-    if len(columns) < 3 and modes <= _IN_CACHE:
+    options = {"eps": eps, "isign": _SIGN[kind], "nthreads": current().threads}
+    if len(columns) < 3 and math.prod(shape) <= _IN_CACHE:
         options["spread_sort"] = 0
     # A single transform comes back without its first axis.
-    return np.reshape(transform(*columns, *given, **options), (len(packed), *(shape or (-1,))))
+    found = transform(*columns, *given, **options)
+    return np.reshape(found, (len(packed), *(shape if kind == 1 else (-1,))))
 
 
 # --- on a GPU -------------------------------------------------------------------------------------
@@ -122,9 +117,7 @@ def runs_on(X: Any) -> bool:
     return True
 
 
-def _on_device(
-    kind: int, t: Any, packed: np.ndarray, shape: tuple[int, ...], sign: int, eps: float
-) -> Any:
+def _on_device(kind: int, t: Any, packed: np.ndarray, shape: tuple[int, ...], eps: float) -> Any:
     cufinufft: Any = importlib.import_module("cufinufft")
     xp, d, (where, stream) = namespace(t), len(shape), cuda_stream(t)
     if not (bool(xp.all(xp.isfinite(t))) and np.isfinite(packed).all()):
@@ -132,16 +125,16 @@ def _on_device(
     # In three columns a tile of double precision is more than the shared memory of some devices.
     options = {"gpu_method": 1} if d == 3 else {}
     options |= {"gpu_device_id": where, "gpu_stream": stream}
-    plan = cufinufft.Plan(kind, shape, len(packed), eps, sign, "complex128", **options)
+    plan = cufinufft.Plan(kind, shape, len(packed), eps, _SIGN[kind], "complex128", **options)
     plan.setpts(*[2 * math.pi * t[:, a] for a in range(d)])
     given = on_device_of(packed, t, xp.complex128)
     found = plan.execute(given)
     return xp.reshape(found, (len(packed), *(shape if kind == 1 else (-1,))))
 
 
-def _waves(t: np.ndarray, m: tuple[int, ...]) -> Iterator[tuple[slice, np.ndarray]]:
+def _waves(t: np.ndarray, shape: tuple[int, ...]) -> Iterator[tuple[slice, np.ndarray]]:
     """exp(2 pi i k . t) of some points at a time: (which, points x all frequencies)."""
-    rows = max(1, BLOCK // math.prod(2 * k + 1 for k in m))
+    rows, m = max(1, _BLOCK // math.prod(shape)), tuple(n // 2 for n in shape)
     for part in (slice(a, a + rows) for a in range(0, t.shape[0], rows)):
         waves = np.ones((len(t[part]), 1), dtype=complex)
         for x, k in zip(t[part].T, m):

@@ -24,45 +24,45 @@ from .resources import current
 # Sums that are added up apart, and then together: as many tasks for threads. Their number follows
 # from sizes alone, so that the result does not depend on the number of threads.
 _MOST_SUMS = 32
-SUM_BYTES, SUM_SHARE = 1 << 28, 8  # and one in so many bytes of a memory limit
+_SUM_BYTES, _SUM_SHARE = 1 << 28, 8  # and one in so many bytes of a memory limit
 # Sums that a fused product holds for every row, in double precision.
 _FUSED_SUMS = 128
 # Rows and columns of a tile of which both halves are used: it stays in cache with what its
 # formula writes. Double precision, single precision.
 _EXACT_TILE = (256, 512)
-QUICK_TILE = (256, 256)
+_QUICK_TILE = (256, 256)
 # The largest error in a squared distance that a quick product is worth.
 _QUICK_ERROR = 1e-4
 # Columns from which on BLAS multiplies a tile by all of them at once.
-FEW_COLUMNS = 4
+_FEW_COLUMNS = 4
 # Rows that are copied in double precision at a time.
 _ROWS_AT_ONCE = 4096
 _EPS32 = float(np.finfo(np.float32).eps)
 # NumPy compares an array with another array four times faster than with a number.
-_ZEROS = np.zeros(QUICK_TILE, dtype=np.float32)
+_ZEROS = np.zeros(_QUICK_TILE, dtype=np.float32)
 
 
 def _times(t: np.ndarray, V: np.ndarray) -> Any:
     """t @ V. BLAS is made for many columns: two or three are faster one by one."""
-    if not 1 < V.shape[1] < FEW_COLUMNS:
+    if not 1 < V.shape[1] < _FEW_COLUMNS:
         return t @ V
     return np.stack([t @ V[:, j] for j in range(V.shape[1])], axis=1)
 
 
-class Shares:
-    """Shares of K V for a symmetric kernel: `values(a, b, c, d)` is one tile of K."""
+@dataclass
+class _Shares:
+    """Shares of K V for a symmetric kernel."""
 
-    def __init__(
-        self, values: Callable[[int, int, int, int], Any], n: int, tile: tuple[int, int], dtype: Any
-    ) -> None:
-        self.values, self.n, self.dtype = values, n, np.dtype(dtype)
-        self.height, self.width = tile
-        self.are_stored = False
+    values: Callable[[int, int, int, int], Any]  # of a, b, c, d: one tile of K
+    n: int
+    tile: tuple[int, int]  # its rows and columns
+    dtype: Any
+    are_stored: bool = False
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
         """(start, stop) of the rows of every block."""
-        return tiles.cuts(self.n, self.height)
+        return tiles.cuts(self.n, self.tile[0])
 
     def prepared(self, V: Array) -> np.ndarray:
         """V as shares take it."""
@@ -79,7 +79,7 @@ class Shares:
 
     def columns(self, a: int, b: int) -> list[tuple[int, int]]:
         """(start, stop) of the columns of every tile of a block: those before it, and its own."""
-        return [*tiles.cuts(a, self.width), (a, b)]
+        return [*tiles.cuts(a, self.tile[1]), (a, b)]
 
     def store(self, kernel: Any) -> None:
         """Evaluate all tiles once and keep them: half of K, never mirrored."""
@@ -93,21 +93,22 @@ class Shares:
         self.values, self.are_stored = lambda a, b, c, d: kept[a, c], True
 
 
-class _RowShares(Shares):
+class _RowShares(_Shares):
     """Shares of whole rows, for similarities that may not be symmetric to the last bit."""
 
     def add(self, right: np.ndarray, first: int, step: int, total: np.ndarray) -> None:
         for a, b in self.blocks[first::step]:
-            for c, d in tiles.cuts(self.n, self.width):
+            for c, d in tiles.cuts(self.n, self.tile[1]):
                 total[a:b] += self.values(a, b, c, d) @ right[c:d]
 
 
+@dataclass
 class _KernelValues:
     """Tiles of K by the kernel itself."""
 
-    def __init__(self, kernel: Any, X: Array, dtype: Any = None) -> None:
-        self.kernel, self.X = kernel, X
-        self.dtype = None if dtype is None else np.dtype(dtype)
+    kernel: Any
+    X: Any
+    dtype: Any = None
 
     @cached_property
     def tile(self) -> Any:
@@ -121,13 +122,11 @@ class _KernelValues:
         return {"kernel": self.kernel, "X": self.X, "dtype": self.dtype}
 
 
+@dataclass
 class _SingleValues:
     """Tiles of K in single precision, by the form of the kernel."""
 
-    def __init__(
-        self, terms: list[tuple[float, list[tuple[Leaf, np.ndarray, np.ndarray]]]]
-    ) -> None:
-        self.terms = terms
+    terms: list[tuple[float, list[tuple[Leaf, np.ndarray, np.ndarray]]]]
 
     @classmethod
     def of(cls, form: Form, X: Any) -> "_SingleValues | None":
@@ -246,13 +245,13 @@ class MatrixProduct:
         return cls(_on_threads(shares, kernel), "tiles", False)
 
     @staticmethod
-    def shares(kernel: Any, X: Array) -> Shares:
+    def shares(kernel: Any, X: Array) -> _Shares:
         """Shares of an exact product, for points that NumPy holds."""
-        kind = Shares if kernel.symmetric else _RowShares
+        kind = _Shares if kernel.symmetric else _RowShares
         return kind(_KernelValues(kernel, X), X.shape[0], _EXACT_TILE, np.float64)
 
     @staticmethod
-    def quick_shares(kernel: Any, X: Array, *, stored: bool = False) -> Shares | None:
+    def quick_shares(kernel: Any, X: Array, *, stored: bool = False) -> _Shares | None:
         """Shares of a quick product, or None where they would not be quicker; `stored`: as those
         that are computed once and kept."""
         form = _form(kernel, X)
@@ -261,7 +260,7 @@ class MatrixProduct:
             values = _KernelValues(kernel, X, np.float32)
         if values is None:
             return None
-        return Shares(values, X.shape[0], QUICK_TILE, np.float32)
+        return _Shares(values, X.shape[0], _QUICK_TILE, np.float32)
 
     @staticmethod
     def bytes_beside(kernel: Any, X: Array, n_targets: int = 0) -> int:
@@ -279,7 +278,7 @@ class MatrixProduct:
 def _sums_apart(n: int, m: int) -> int:
     """Sums of n rows and m columns that are added up apart: one per block of rows at most."""
     limit = current().memory_limit
-    room = SUM_BYTES if limit is None else min(SUM_BYTES, current().limit() // SUM_SHARE)
+    room = _SUM_BYTES if limit is None else min(_SUM_BYTES, current().limit() // _SUM_SHARE)
     blocks = len(tiles.cuts(n, _EXACT_TILE[0]))
     return max(1, min(_MOST_SUMS, blocks, int(room // coordinates_bytes(n, m))))
 
@@ -318,7 +317,7 @@ def _rows_times(stored: Callable[[Array], Any], K: Array) -> Callable[[Array], A
     return times
 
 
-def _on_threads(shares: Shares, kernel: Any) -> Callable[[Array], Any]:
+def _on_threads(shares: _Shares, kernel: Any) -> Callable[[Array], Any]:
     """V -> K V, one thread per share."""
 
     def times(V: Array) -> Any:
@@ -331,7 +330,7 @@ def _on_threads(shares: Shares, kernel: Any) -> Callable[[Array], Any]:
             shares.add(right, first, step, sums[first])
 
         # A few columns times stored tiles: half of the cores can read all that memory gives.
-        waits = shares.are_stored and m < FEW_COLUMNS
+        waits = shares.are_stored and m < _FEW_COLUMNS
         threads = max(1, current().threads // 2) if waits else None
         tiles.run_tasks(work, [(g, apart) for g in range(apart)], kernel, right, threads=threads)
         return sums.sum(axis=0)
@@ -342,7 +341,7 @@ def _on_threads(shares: Shares, kernel: Any) -> Callable[[Array], Any]:
 def _stored(values: Callable[[int, int, int, int], Any], n: int, kernel: Any) -> np.ndarray:
     """K in single precision, one half evaluated and mirrored."""
     K = np.empty((n, n), dtype=np.float32)
-    height, width = QUICK_TILE
+    height, width = _QUICK_TILE
 
     def work(a: int, b: int) -> None:
         K[a:b, a:b] = values(a, b, a, b)

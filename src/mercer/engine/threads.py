@@ -54,14 +54,7 @@ class _Limit:
         for key, block in list(self.blocks.items()):
             if block() is None:
                 self.blocks.pop(key, None)
-        if self.blocks:
-            self._hold()
-        elif self.before is not None:
-            self._release(self.before)
-            self.before = None
-
-    def _hold(self) -> None:
-        if self.before is None:
+        if self.blocks and self.before is None:
             # Remembered before anything is changed: what is interrupted here can be undone.
             self.before = [(lib, lib.num_threads) for lib in _controller().lib_controllers]
             for lib, _ in self.before:
@@ -69,13 +62,13 @@ class _Limit:
             # Another thread may hold BLAS at a number of its own, which then stands.
             if _blas_threads() != 1:
                 self.before = []
-
-    def _release(self, before: list[tuple[Any, int]]) -> None:
-        if before:
-            release_control()
-            for lib, threads in before:
-                lib.set_num_threads(threads)
-            release_control()
+        elif self.before is not None and not self.blocks:
+            if self.before:
+                _release_control()
+                for lib, threads in self.before:
+                    lib.set_num_threads(threads)
+                _release_control()
+            self.before = None
 
     def forget(self) -> None:
         """In a forked child: blocks of other threads do not go on there, nor do their locks."""
@@ -126,7 +119,7 @@ def _ended(reference: Any) -> None:
         _thread.interrupt_main()  # which Python would swallow here
 
 
-def release_control() -> None:
+def _release_control() -> None:
     """Let any thread set the number of BLAS threads.
 
     Recent threadpoolctl (3.8) gives this right to the first thread that uses it and ignores all
@@ -156,7 +149,7 @@ def single_threaded() -> Iterator[None]:
 
 
 # More than there are processors gain nothing, and a file may ask for any number.
-MOST_THREADS = 64
+_MOST_THREADS = 64
 
 
 def n_threads(n_jobs: int | None = None) -> int:
@@ -165,6 +158,6 @@ def n_threads(n_jobs: int | None = None) -> int:
     if getattr(_here, "single", False):
         return 1
     if n_jobs is not None:
-        return int(min(joblib.effective_n_jobs(n_jobs), max(MOST_THREADS, joblib.cpu_count())))
+        return int(min(joblib.effective_n_jobs(n_jobs), max(_MOST_THREADS, joblib.cpu_count())))
     with _limit.lock:
         return max((threads for _, threads in _limit.before or ()), default=_blas_threads())

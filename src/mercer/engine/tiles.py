@@ -21,9 +21,9 @@ from .resources import current, using
 from .threads import one_blas_thread
 
 # Values in one tile: smaller tiles pay Python's overhead, larger ones leave the cache.
-TILE_VALUES = 1 << 18
-LEAST_ROWS = 192
-MOST_ROWS = 1024
+_TILE_VALUES = 1 << 18
+_LEAST_ROWS = 192
+_MOST_ROWS = 1024
 # One panel may take this share of the memory: a pass holds about four arrays of its size.
 _PANEL_SHARE = 1 / 24
 # On a device: large products, a small share of its free memory.
@@ -89,7 +89,7 @@ def _cut(
     """Blocks of rows, and what cuts so many columns of so many rows: as the tile says, or so that
     tiles fit the cache."""
     if not hasattr(tile, "shape"):
-        return row_blocks(X, n_columns), partial(column_blocks, X)
+        return row_blocks(X, n_columns), partial(_column_blocks, X)
     height, width = tile.shape
     return cuts(X.shape[0], height), lambda n, rows: cuts(n, width)
 
@@ -124,17 +124,17 @@ def panel_slices(X: Array, width: int) -> list[slice]:
     return [slice(a, b) for a, b in cuts(n, rows)]
 
 
-def row_blocks(X: Array, n_columns: int, most: int = MOST_ROWS) -> list[tuple[int, int]]:
+def row_blocks(X: Array, n_columns: int, most: int = _MOST_ROWS) -> list[tuple[int, int]]:
     """(start, stop) pairs that cut the rows of X; they depend on sizes alone, never on threads."""
     if is_cpu(X):
-        rows = max(LEAST_ROWS, min(most, TILE_VALUES // max(1, n_columns)))
+        rows = max(_LEAST_ROWS, min(most, _TILE_VALUES // max(1, n_columns)))
     else:
         room = int(_DEVICE_TILE_SHARE * free_memory(X))
         rows = max(1024, int(room // coordinates_bytes(1, max(n_columns, 1))))
     return cuts(X.shape[0], rows)
 
 
-def column_blocks(X: Array, n_columns: int, rows: int) -> list[tuple[int, int]]:
+def _column_blocks(X: Array, n_columns: int, rows: int) -> list[tuple[int, int]]:
     """Columns of a block of rows, cut evenly so that a tile stays near TILE_VALUES.
 
     On a device a block of rows is one tile: row_blocks has fitted it to the memory. Tiles of long
@@ -142,7 +142,7 @@ def column_blocks(X: Array, n_columns: int, rows: int) -> list[tuple[int, int]]:
     prepares the rows is done once a tile.
     """
     d = X.shape[1] if len(X.shape) > 1 else 1
-    values = int(TILE_VALUES * min(max(d / 128, 1.0), 4.0))
+    values = int(_TILE_VALUES * min(max(d / 128, 1.0), 4.0))
     blocks = max(1, round(n_columns * rows / values)) if is_cpu(X) else 1
     width = max(1, -(-n_columns // blocks))
     return cuts(n_columns, width)

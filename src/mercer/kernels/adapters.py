@@ -404,12 +404,11 @@ def _checked_values(values, shape, kernel, X):
     values = np.asarray(as_host(values))
     if values.dtype.kind == "c":
         raise TypeError(f"{kernel!r} returned complex numbers; kernels are real.")
-    require(
-        values.shape == shape,
-        f"{kernel!r} returned values of shape {values.shape}, expected {shape}.",
-    )
+    if values.shape != shape:
+        raise ValueError(f"{kernel!r} returned values of shape {values.shape}, expected {shape}.")
     if values.dtype.kind not in "fiub":
         raise TypeError(f"{kernel!r} must return numbers, got dtype {values.dtype}.")
-    require(bool(np.isfinite(values).all()), f"{kernel!r} returned NaN or infinity.")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{kernel!r} returned NaN or infinity.")
     on_objects = scipy.sparse.issparse(X) or getattr(X.dtype, "kind", "f") == "O"
     return values.astype(np.float64) if on_objects else on_device_of(values, X)

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from ..engine import Domain, Form, device, in_place, is_number, is_symbolic, namespace, require
+from ..engine import Domain, Form, in_place, is_number, is_symbolic, namespace, require
 from . import monomials
 from .capabilities import Slopes, above_underflow
 from .composite import Binary, FunctionOf, asked, combined
+from .geometry import full
 from .hashing import MOST_COLUMNS, row_products, side_by_side
 from .kernel import ALL, Kernel
 from .parametrized import printed, printed_in
@@ -67,10 +68,10 @@ class Constant(Kernel):
 
     def against(self, S: Array) -> Tile:
         places: Any = range(S.shape[0])
-        return lambda rows, columns=ALL: _full(rows, (rows.shape[0], len(places[columns])), self.c)
+        return lambda rows, columns=ALL: full(rows, (rows.shape[0], len(places[columns])), self.c)
 
     def diagonal(self, X: Array) -> Array:
-        return _full(X, (X.shape[0],), self.c)
+        return full(X, (X.shape[0],), self.c)
 
     has_slope = True
 
@@ -87,7 +88,7 @@ class Constant(Kernel):
         return 0.0
 
     def features(self, X: Array) -> Array:
-        return _full(X, (X.shape[0], 1), math.sqrt(self.c))
+        return full(X, (X.shape[0], 1), math.sqrt(self.c))
 
     def explicit_dim(self, n_features: int | None) -> int | None:
         return 1
@@ -96,7 +97,6 @@ class Constant(Kernel):
 class Sum(Binary):
     """k1 + k2: rule 5. Feature maps are placed side by side."""
 
-    in_expressions = False
     precedence = 1
     symbol = "+"
     operation = staticmethod(operator.add)
@@ -119,7 +119,6 @@ class Sum(Binary):
 class Product(Binary):
     """k1 * k2: rule 6. Feature maps are multiplied coordinate by coordinate."""
 
-    in_expressions = False
     precedence = 2
     symbol = "*"
     operation = staticmethod(operator.mul)
@@ -148,7 +147,6 @@ def _pairwise_products(F, G):
 class Scaled(FunctionOf):
     """c k with c >= 0: rule 1."""
 
-    in_expressions = False
     precedence = 2
     domains = {"scale": _NOT_NEGATIVE}
 
@@ -194,7 +192,6 @@ class Scaled(FunctionOf):
 class Power(FunctionOf):
     """k ** p for an integer p >= 0: a repeated product."""
 
-    in_expressions = False
     precedence = 3
     domains = {"exponent": Domain.whole(0, why=": other powers of a kernel need not be kernels")}
 
@@ -230,8 +227,6 @@ class Power(FunctionOf):
 class Exp(FunctionOf):
     """exp(k): rule 4, the limit of polynomials with non-negative coefficients."""
 
-    in_expressions = False
-
     def __repr__(self) -> str:
         return f"{printed_in(self.kernel, 4)}.exp()"
 
@@ -264,8 +259,6 @@ class Exp(FunctionOf):
 
 class PolynomialOf(FunctionOf):
     """c0 + c1 k + c2 k^2 + ..., all coefficients >= 0: rule 3."""
-
-    in_expressions = False
 
     def __init__(self, kernel: Kernel | str, coefficients: Sequence[float]) -> None:
         self.kernel = kernel
@@ -320,14 +313,3 @@ class PolynomialOf(FunctionOf):
 
     def rounding(self, S: Array) -> float:
         return max(1, len(self.coefficients) - 1) * self.kernel.rounding(S)
-
-
-def _full(like, shape, value):
-    """A constant array in the namespace and dtype of some points (float64 for objects)."""
-    if is_symbolic(like):
-        return like.full(shape[1:], value)
-    xp = namespace(like)
-    if xp is np:
-        dtype = np.float64 if like.dtype.kind == "O" else like.dtype
-        return np.full(shape, value, dtype=dtype)
-    return xp.full(shape, value, dtype=like.dtype, device=device(like))

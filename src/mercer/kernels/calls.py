@@ -15,7 +15,7 @@ import numpy as np
 from .kernel import Kernel
 
 # Values remembered at most: about 20 MB.
-MOST_VALUES = 1 << 17
+_MOST_VALUES = 1 << 17
 
 
 class _KnownValues:
@@ -65,7 +65,7 @@ def remembering(kernel: Kernel) -> Iterator[None]:
     parts = kernel.parts()
     leaves = [k for k in parts if getattr(k, "known", None) is NOTHING and k.one_call_per_value]
     for leaf in leaves:
-        vars(leaf)["known"] = _KnownValues(bool(leaf.symmetric), MOST_VALUES)
+        vars(leaf)["known"] = _KnownValues(bool(leaf.symmetric), _MOST_VALUES)
     try:
         yield
     finally:

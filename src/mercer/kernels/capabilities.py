@@ -128,6 +128,33 @@ class Capabilities:
         """As ``against``, of -dk/d(d^2) up to a factor: for smooth kernels of the distance d."""
         return None
 
+    # --- rounding --------------------------------------------------------------------------------
+
+    diagonal: Callable[[Array], Array]
+
+    def rounding(self, S: Array) -> float:
+        """Units of roundoff in k(s, z), relative to sqrt(magnitude(s) magnitude(z))."""
+        return 4.0
+
+    def magnitude(self, X: Array) -> Array:
+        """Scale of the rounding of k(x, z), for every row: k(x, x), or the sum of the
+        absolute terms of it where these cancel, or what underflow can hide of it."""
+        return self.diagonal(X)
+
+    @property
+    def has_magnitude(self) -> bool:
+        """Tell whether `magnitude` may be more than k(x, x): if not, nobody needs to ask for it."""
+        return type(self).magnitude is not Capabilities.magnitude
+
+    def magnitude_of_sums(self, X: Array, terms: Array) -> Array:
+        """`magnitude` of points whose coordinates are sums of larger terms, in absolute values."""
+        return self.magnitude(terms)
+
+    def moved(self, by: np.ndarray) -> float | None:
+        """Units by which k(x, z) changes at most where columns of x - z change by so many units;
+        None where k is not a function of x - z alone."""
+        return None
+
 
 class OfOneNumber:
     """A kernel that is a formula of one number t of two points. Its base class says which number:
@@ -147,35 +174,6 @@ class OfOneNumber:
     @property
     def knows_slope(self) -> bool:
         return type(self).slope is not OfOneNumber.slope
-
-
-class Accuracy:
-    """Declarations of a kernel about its rounding, with the defaults of most kernels."""
-
-    diagonal: Callable[[Array], Array]
-
-    def rounding(self, S: Array) -> float:
-        """Units of roundoff in k(s, z), relative to sqrt(magnitude(s) magnitude(z))."""
-        return 4.0
-
-    def magnitude(self, X: Array) -> Array:
-        """Scale of the rounding of k(x, z), for every row: k(x, x), or the sum of the
-        absolute terms of it where these cancel, or what underflow can hide of it."""
-        return self.diagonal(X)
-
-    @property
-    def has_magnitude(self) -> bool:
-        """Tell whether `magnitude` may be more than k(x, x): if not, nobody needs to ask for it."""
-        return type(self).magnitude is not Accuracy.magnitude
-
-    def magnitude_of_sums(self, X: Array, terms: Array) -> Array:
-        """`magnitude` of points whose coordinates are sums of larger terms, in absolute values."""
-        return self.magnitude(terms)
-
-    def moved(self, by: np.ndarray) -> float | None:
-        """Units by which k(x, z) changes at most where columns of x - z change by so many units;
-        None where k is not a function of x - z alone."""
-        return None
 
 
 def above_underflow(magnitudes: Array) -> Array:

@@ -9,7 +9,7 @@ import scipy.sparse
 
 from ..engine import in_place, is_symbolic, namespace, require
 from .capabilities import OfOneNumber
-from .geometry import dense_rows, inner_products, ones_for, over_columns
+from .geometry import dense_rows, full, inner_products, over_columns
 from .kernel import ALL, Kernel
 from .parameters import RULES, as_numbers, column_scale, per_column
 from .spectral import ByColumn, FourierForm, MaternForm
@@ -50,7 +50,7 @@ class Columnwise(OfOneNumber, Kernel):
         return tile
 
     def diagonal(self, X: Array) -> Array:
-        return ones_for(self.checked(X))
+        return full(self.checked(X), (X.shape[0],), 1.0)
 
     def largest_terms(self, X: Array) -> Array:
         X = self.checked(X)
@@ -120,7 +120,7 @@ def _not_negative(X: Any, compares: str, remedy: str = "") -> Any:
     return X
 
 
-class Histogram(Columnwise):
+class _Histogram(Columnwise):
     """A sum over columns of a term in two non-negative numbers."""
 
     non_negative_only = True
@@ -131,7 +131,7 @@ class Histogram(Columnwise):
         return _not_negative(dense_rows(X, self), compares, remedy)
 
 
-class Chi2(Histogram):
+class Chi2(_Histogram):
     r"""Compare histograms by their chi-squared distance.
 
     exp(-gamma sum_c (x_c - z_c)^2 / (x_c + z_c)), with 0/0 = 0.
@@ -189,7 +189,7 @@ class Chi2(Histogram):
         return 6.0 + S.shape[1]
 
 
-class Intersection(Histogram):
+class Intersection(_Histogram):
     r"""Compare histograms by what they have in common: sum_c min(x_c, z_c).
 
     Notes

@@ -22,7 +22,7 @@ def _checked_if_needed(kernel: Kernel, compute: Callable[..., Any]) -> Callable[
     return lambda *arguments: kernel.finite(compute, *arguments)
 
 
-class Operand:
+class _Operand:
     """A kernel that a node is built on. A name becomes its kernel as it is set, so that nothing
     else has to know of names; what is not a kernel is kept, and refused when used."""
 
@@ -100,8 +100,9 @@ class Composite(Kernel):
 class Binary(Composite):
     """Two operands, evaluated on the same points."""
 
-    left: Any = Operand()
-    right: Any = Operand()
+    in_expressions = False  # text has operators
+    left: Any = _Operand()
+    right: Any = _Operand()
     # The sign between the operands, and what it means for two values, arrays, forms or slopes.
     symbol: ClassVar[str]
     operation: ClassVar[Any]
@@ -193,7 +194,7 @@ def combined(answers: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Any:
 class Unary(Composite):
     """One operand; the points are its points."""
 
-    kernel: Any = Operand()
+    kernel: Any = _Operand()
 
     def __init__(self, kernel: Kernel | str) -> None:
         self.kernel = kernel
@@ -211,6 +212,8 @@ class Unary(Composite):
 
 class FunctionOf(OfOneNumber, Unary):
     """A formula of the operand's values."""
+
+    in_expressions = False  # text has operators and methods
 
     def against(self, S: Array) -> Tile:
         inner = self.kernel.against(S)

@@ -13,7 +13,7 @@ from .geometry import inner_products
 from .hashing import row_numbers, squared_lengths
 from .kernel import ALL, Kernel
 from .monomials import integer_power, require_dense, symmetric_power, symmetric_power_dim
-from .parameters import as_numbers, is_one_number, per_column, weighted_columns
+from .parameters import as_numbers, checked_numbers, is_one_number, per_column, weighted_columns
 from .types import Array, PerColumn, Tile
 
 
@@ -94,7 +94,7 @@ class Linear(DotProduct):
         return 0 * t + 1
 
     def fused_form(self) -> Form | None:
-        return Form.of_inner_product(1.0, self.formula, "power", 0.0, 1)
+        return Form.of(1.0, self.formula, "power", 0.0, 1, of_distance=False)
 
     def features(self, X: Array) -> Array:
         return X
@@ -166,8 +166,11 @@ class Polynomial(DotProduct):
         return int(self.degree) * integer_power(t + float(self.coef0), int(self.degree) - 1)
 
     def fused_form(self) -> Form | None:
-        scale, numbers = np.sqrt(as_numbers(self.gamma)), (float(self.coef0), int(self.degree))
-        return Form.of_inner_product(scale, self.formula, "power", *numbers)
+        scale, known = (
+            np.sqrt(as_numbers(self.gamma)),
+            ("power", float(self.coef0), int(self.degree)),
+        )
+        return Form.of(scale, self.formula, *known, of_distance=False)
 
     def features(self, X: Array) -> Array:
         require(self.coef0 >= 0, f"{self!r} is not a kernel (coef0 < 0): it has no feature map.")
@@ -282,17 +285,11 @@ class QuadraticForm(DotProduct):
         self.A = A
 
     def check_parameters(self) -> None:
-        try:
-            A = as_numbers(self.A)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"QuadraticForm(A) needs a square matrix of numbers, got {self.A!r}."
-            ) from None
+        A = checked_numbers("QuadraticForm(A)", "a square matrix", self.A)
         require(
             A.ndim == 2 and A.shape[0] == A.shape[1],
             f"QuadraticForm(A) needs a square matrix, got shape {A.shape}.",
         )
-        require(bool(np.isfinite(A).all()), "QuadraticForm(A): A contains NaN or infinity.")
         size = np.abs(A).max()
         require(
             np.abs(A - A.T).max() <= 1e-10 * size,

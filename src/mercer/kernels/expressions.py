@@ -16,7 +16,7 @@ from .composite import Unary
 
 __all__ = ["KernelExpressionError", "parse_kernel"]
 
-LONGEST = 2000  # characters: Python's own parser ends the process where texts nest too deeply
+_LONGEST = 2000  # characters: Python's own parser ends the process where texts nest too deeply
 _OPERATORS = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -65,9 +65,9 @@ def parse_kernel(text: str) -> Kernel:
     text = text.strip()
     if not text:
         raise KernelExpressionError("an empty kernel expression; write for example RBF(0.1).")
-    if len(text) > LONGEST or not text.isprintable():
+    if len(text) > _LONGEST or not text.isprintable():
         raise KernelExpressionError(
-            f"a kernel expression is one line of at most {LONGEST} printable characters, got "
+            f"a kernel expression is one line of at most {_LONGEST} printable characters, got "
             f"{len(text)}."
         )
     try:

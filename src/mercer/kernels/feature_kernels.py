@@ -66,8 +66,8 @@ def map_products(features: Callable, S: Any) -> Tile:
     """A tile of inner products of `features(rows)` with those of the fixed points S."""
     F = features(S)
     if scipy.sparse.issparse(F):
-        return SparseProducts(features, S, F)
-    known = Remembered(lambda rows: (features(rows),), S, (F,))
+        return _SparseProducts(features, S, F)
+    known = _Remembered(lambda rows: (features(rows),), S, (F,))
 
     def tile(rows: Any, columns: slice = ALL) -> np.ndarray:
         (left,) = known(rows)
@@ -81,7 +81,7 @@ def map_products(features: Callable, S: Any) -> Tile:
     return tile
 
 
-class Remembered:
+class _Remembered:
     """A memory of results computed from rows: of the fixed points S, and of the last rows.
 
     A tile loop asks for the same rows once per block of columns, and for parts of S where a matrix
@@ -107,7 +107,7 @@ class Remembered:
         return self.last.value
 
 
-class SparseProducts:
+class _SparseProducts:
     """Inner products of sparse coordinates, by the columns that occur in S.
 
     Columns that are equal in S are merged: what a row has in them is added up and multiplied once.
@@ -130,7 +130,7 @@ class SparseProducts:
             self.columns, places = hashing.distinct_places(F.indices)
         width = F.shape[1] if self.columns is None else len(self.columns)
         self.dtype = np.dtype(_exact_type(F))
-        merged, chosen = equal_columns(F, places, width)
+        merged, chosen = _equal_columns(F, places, width)
         frequency = np.bincount(places, minlength=width)[chosen]
         often = np.flatnonzero(frequency > max(8, self.n // _FREQUENT[self.dtype.type]))
         often = often[np.argsort(-frequency[often])][: _DENSE_VALUES // max(1, self.n)]
@@ -154,7 +154,7 @@ class SparseProducts:
         dense, sparse = self.right
         summed = sparse.copy()
         summed.data *= times[self.n_often + sparse.indices]
-        self.rows = Remembered(self._of_rows, S, (dense * times[: self.n_often], summed))
+        self.rows = _Remembered(self._of_rows, S, (dense * times[: self.n_often], summed))
 
     def __call__(self, rows: Any, columns: slice = ALL) -> np.ndarray:
         return self.stored(rows, columns).astype(np.float64, copy=False)
@@ -189,7 +189,7 @@ class SparseProducts:
         return F[:, : self.n_often].toarray(), F[:, self.n_often :]
 
 
-def equal_columns(F: Any, places: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+def _equal_columns(F: Any, places: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
     """Numbers for the columns of F, the same for equal columns, and one column for each number.
 
     `places` are the columns of F's entries. Columns are compared by hashes of their entries: two of

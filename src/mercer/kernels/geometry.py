@@ -257,7 +257,12 @@ def dense_rows(X: Any, kernel: object):
     return X
 
 
-def ones_for(X: Any):
-    if scipy.sparse.issparse(X):
-        return np.ones(X.shape[0], dtype=X.dtype)
-    return namespace(X).ones_like(X[:, 0])
+def full(like: Any, shape: tuple[int, ...], value: float):
+    """A constant array in the namespace and dtype of some points (float64 for objects)."""
+    if is_symbolic(like):
+        return like.full(shape[1:], value)
+    xp = namespace(like)
+    if xp is np:
+        dtype = np.float64 if like.dtype.kind == "O" else like.dtype
+        return np.full(shape, value, dtype=dtype)
+    return xp.full(shape, value, dtype=like.dtype, device=device(like))

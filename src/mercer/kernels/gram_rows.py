@@ -120,7 +120,7 @@ class DataRows:
         """Refuse, in these words, where points are kernel values."""
 
 
-class GramRows(DataRows):
+class _GramRows(DataRows):
     """Rows of kernel values k(x, training points); training points are a square matrix."""
 
     on_data = False
@@ -197,4 +197,4 @@ def require_square(K: Array, where: str) -> None:
     )
 
 
-DATA, GRAM = DataRows(), GramRows()
+DATA, GRAM = DataRows(), _GramRows()

@@ -21,7 +21,7 @@ _MOST_ROUNDS = 1000
 
 
 @dataclass
-class Graphs:
+class _Graphs:
     """Several graphs side by side: nodes are numbered through, arcs go both ways."""
 
     starts: np.ndarray  # where the nodes of each graph begin, and one past the last
@@ -32,7 +32,7 @@ class Graphs:
     arc_labels: np.ndarray | None  # a 64-bit key per arc, or None
 
 
-class GraphKernel(FeatureKernel):
+class _GraphKernel(FeatureKernel):
     """The base of graph kernels, which reads graphs: undirected, without multiple edges."""
 
     node_label: str | None
@@ -45,7 +45,7 @@ class GraphKernel(FeatureKernel):
         Domain(lambda v: v is None or isinstance(v, str), "the name of an attribute or None"),
     )
 
-    def graphs(self, X: Array) -> Graphs:
+    def graphs(self, X: Array) -> _Graphs:
         """The graphs of a sample in one flat form, checked."""
         return _read_graphs(X, self.node_label, self.edge_label)
 
@@ -59,7 +59,7 @@ class GraphKernel(FeatureKernel):
         return MOST_COLUMNS
 
 
-class WeisfeilerLehman(GraphKernel):
+class WeisfeilerLehman(_GraphKernel):
     r"""Compare graphs, such as molecules, by the neighbourhoods of their nodes.
 
     In each round the label of a node becomes its label together with those of its neighbours; k(x,
@@ -109,7 +109,7 @@ class WeisfeilerLehman(GraphKernel):
            [10.,  6., 16.]])
     """
 
-    domains = GraphKernel.domains | {"rounds": Domain.whole(0, _MOST_ROUNDS)}
+    domains = _GraphKernel.domains | {"rounds": Domain.whole(0, _MOST_ROUNDS)}
 
     def __init__(
         self, rounds: int = 3, node_label: str | None = None, edge_label: str | None = None
@@ -141,7 +141,7 @@ class WeisfeilerLehman(GraphKernel):
         return counted(keys.ravel(), graphs.starts * (rounds + 1), MOST_COLUMNS)
 
 
-class ShortestPaths(GraphKernel):
+class ShortestPaths(_GraphKernel):
     r"""Compare graphs by the distances between their nodes.
 
     k(x, z) counts pairs of node pairs with the same labels at their ends and the same number of
@@ -203,7 +203,7 @@ class ShortestPaths(GraphKernel):
 # --- reading graphs -------------------------------------------------------------------------------
 
 
-def _read_graphs(X: Any, node_label: str | None, edge_label: str | None) -> Graphs:
+def _read_graphs(X: Any, node_label: str | None, edge_label: str | None) -> _Graphs:
     """All graphs of a sample; whatever is wrong with one of them is said with its position."""
     read = _plain(X) or zip(*read_each(X, lambda graph: _read(graph, node_label, edge_label), ": "))
     labels, edges, edge_keys = read
@@ -229,7 +229,7 @@ def _read_graphs(X: Any, node_label: str | None, edge_label: str | None) -> Grap
         keys = label_keys(np.concatenate(labels))
     else:
         keys = np.concatenate([label_keys(l) if l.dtype.kind == "i" else l for l in labels])
-    return Graphs(starts, keys, source, target, arc_labels)
+    return _Graphs(starts, keys, source, target, arc_labels)
 
 
 def _plain(X):

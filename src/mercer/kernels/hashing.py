@@ -17,10 +17,10 @@ MOST_COLUMNS = 1 << 61
 # Matrices with fewer columns multiply as they are; wider ones would fill the memory with zeros.
 FEW_COLUMNS = 1 << 22
 # Slots of the table of `distinct_places`: a power of two that fits in the cache.
-SLOTS = 1 << 19
+_SLOTS = 1 << 19
 
 
-class WideRows(scipy.sparse.csr_array):
+class _WideRows(scipy.sparse.csr_array):
     """Sparse rows with up to 2^61 columns, which `F @ G.T` numbers anew before it multiplies.
 
     SciPy's own product takes memory in proportion to the number of columns.
@@ -75,15 +75,15 @@ def distinct_places(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     In long arrays most repeated numbers are found in a table with one slot for each value of the
     last bits, and only the rest is sorted.
     """
-    if len(numbers) < SLOTS // 4:
+    if len(numbers) < _SLOTS // 4:
         return _sorted_places(numbers)
-    slots = numbers & (SLOTS - 1)
-    table = np.full(SLOTS, -1, dtype=np.int64)
+    slots = numbers & (_SLOTS - 1)
+    table = np.full(_SLOTS, -1, dtype=np.int64)
     table[slots] = numbers
     rest = np.flatnonzero(table[slots] != numbers)  # another number has their slot
     used = np.flatnonzero(table >= 0)
     ordered, found = _sorted_places(np.concatenate([table[used], numbers[rest]]))
-    of_slot = np.empty(SLOTS, dtype=np.int64)
+    of_slot = np.empty(_SLOTS, dtype=np.int64)
     of_slot[used] = found[: len(used)]
     places = of_slot[slots]
     places[rest] = found[len(used) :]
@@ -91,7 +91,7 @@ def distinct_places(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sorted_places(numbers):
-    order, ordered = sorted_keys(numbers)
+    order, ordered = _sorted_keys(numbers)
     first = np.ones(len(ordered), dtype=bool)
     first[1:] = ordered[1:] != ordered[:-1]
     places = np.empty(len(order), dtype=np.int64)
@@ -99,7 +99,7 @@ def _sorted_places(numbers):
     return ordered[first], places
 
 
-def sorted_keys(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _sorted_keys(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The order that sorts integers that are not negative, and the sorted integers.
 
     Each number and its place are sorted as one integer: np.sort is several times as fast as
@@ -207,7 +207,7 @@ def rows_of_entries(
     values: np.ndarray, keys: np.ndarray, starts: np.ndarray, n_columns: int
 ) -> scipy.sparse.csr_array:
     """Sparse rows from values and column numbers, those of one column added up."""
-    kind = WideRows if n_columns > FEW_COLUMNS else scipy.sparse.csr_array
+    kind = _WideRows if n_columns > FEW_COLUMNS else scipy.sparse.csr_array
     # 32-bit numbers where they suffice: scikit-learn's linear models ask for them.
     index = np.int32 if max(n_columns, len(keys)) < 2**31 else np.int64
     rows = kind(
@@ -260,7 +260,7 @@ def side_by_side(F: Any, G: Any) -> Any:
     if width >= 2**63:
         raise ValueError("too many hashed maps side by side: at most three fit in one.")
     both = scipy.sparse.hstack([F, G], "csr")
-    return WideRows(both) if width > FEW_COLUMNS else both
+    return _WideRows(both) if width > FEW_COLUMNS else both
 
 
 def row_products(F: Any, G: Any) -> Any:

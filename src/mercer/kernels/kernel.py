@@ -23,13 +23,12 @@ from ..engine import (
     is_number,
     is_symbolic,
     namespace,
-    require,
     same_kind,
     short,
     tiles,
 )
 from . import points as pts
-from .capabilities import Accuracy, Capabilities, said
+from .capabilities import Capabilities, said
 from .gram_rows import DATA, GRAM, DataRows
 from .parameters import gamma_from_data, rules_in
 from .parametrized import Parametrized, frozen, parameters_of, printed
@@ -39,7 +38,7 @@ from .types import Array, Data, Tile
 ALL = slice(None)
 
 
-class Kernel(Parametrized, Capabilities, Accuracy):
+class Kernel(Parametrized, Capabilities):
     """Measure the similarity k(x, z) of points; the base class of all kernels.
 
     Kernels combine with ``+``, ``*``, ``**``, multiplication by a number, :meth:`exp` and
@@ -225,13 +224,13 @@ class Kernel(Parametrized, Capabilities, Accuracy):
             return values
         numbers = values.data if scipy.sparse.issparse(values) else values
         xp = namespace(numbers)
-        require(
-            bool(xp.all(xp.isfinite(numbers))),
+        if bool(xp.all(xp.isfinite(numbers))):
+            return values
+        raise ValueError(
             f"{self!r} overflows {values.dtype} on this data: some k(x, z) is infinite or NaN. "
             "Scale the data (sklearn.preprocessing.StandardScaler), the parameters, or what "
-            "functions return.",
+            "functions return."
         )
-        return values
 
     def bind(self, X: Data, sample_weight: ArrayLike | None = None) -> Self:
         """A copy with data-dependent parameters and column names turned into numbers.
@@ -255,10 +254,8 @@ class Kernel(Parametrized, Capabilities, Accuracy):
 
     def with_operands(self, change: Callable[["Kernel"], "Kernel"]) -> Self:
         """The same node with `change` applied to every kernel among its parameters."""
-        parameters = self.get_params(deep=False)
-        return type(self)(
-            **{k: change(v) if isinstance(v, Kernel) else v for k, v in parameters.items()}
-        )
+        given = self.get_params(deep=False).items()
+        return self.with_parameters(**{k: change(v) for k, v in given if isinstance(v, Kernel)})
 
     def copied(self) -> Self:
         """A copy whose parameters can be changed without changing this kernel."""

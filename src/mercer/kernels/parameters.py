@@ -11,7 +11,7 @@ from .points import take
 
 RULES = ("scale", "median")
 # Pairs looked at by the median rule.
-SAMPLED_PAIRS = 1000
+_SAMPLED_PAIRS = 1000
 
 
 def per_column(*rules, positive: bool = True):
@@ -45,6 +45,16 @@ def is_one_number(*values):
 def as_numbers(value: Any):
     """A parameter of any kind (number, list, array of any backend) as float64 of NumPy."""
     return np.asarray(as_host(value), dtype=float)
+
+
+def checked_numbers(call: str, what: str, values: Any) -> np.ndarray:
+    """The same for `what` a kernel that is built by this `call` needs: finite numbers."""
+    try:
+        numbers: np.ndarray = as_numbers(values)
+    except (TypeError, ValueError):
+        raise ValueError(f"{call} needs {what} of numbers, got {values!r}.") from None
+    require(bool(np.isfinite(numbers).all()), f"{call}: A contains NaN or infinity.")
+    return numbers
 
 
 def weighted_columns(X: Any, weights: Any):
@@ -123,7 +133,7 @@ def _scale_spread(X, weights, absolute):
 def _median_spread(X, weights, absolute):
     n = X.shape[0]
     counts = None
-    if n * (n - 1) // 2 <= SAMPLED_PAIRS:
+    if n * (n - 1) // 2 <= _SAMPLED_PAIRS:
         i, j = np.triu_indices(n, 1)
         if weights is not None:  # a row of weight w makes w (w - 1) / 2 pairs with its copies
             own = np.arange(n)
@@ -133,10 +143,10 @@ def _median_spread(X, weights, absolute):
     else:
         rng = np.random.default_rng(0)  # a fixed sample: binding twice gives the same kernel
         if weights is None:
-            i = rng.integers(n, size=SAMPLED_PAIRS)
-            j = (i + rng.integers(1, n, size=SAMPLED_PAIRS)) % n
+            i = rng.integers(n, size=_SAMPLED_PAIRS)
+            j = (i + rng.integers(1, n, size=_SAMPLED_PAIRS)) % n
         else:
-            i, j = rng.choice(n, size=(2, SAMPLED_PAIRS), p=weights / weights.sum())
+            i, j = rng.choice(n, size=(2, _SAMPLED_PAIRS), p=weights / weights.sum())
     difference = take(X, i) - take(X, j)
     difference = difference.toarray() if scipy.sparse.issparse(difference) else as_numpy(difference)
     difference = difference.astype(float)

@@ -18,13 +18,9 @@ class Parametrized:
     the expression that it is (as it does with its own Gaussian-process kernels).
     """
 
-    @classmethod
-    def _get_param_names(cls) -> list[str]:
-        return list(parameters_of(cls.__init__))
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with `deep` also those of kernels inside, as "left__gamma"."""
-        found = {name: getattr(self, name) for name in self._get_param_names()}
+        found = {name: getattr(self, name) for name in parameters_of(type(self).__init__)}
         inside = found.items() if deep else ()
         nested = [
             (f"{name}__{inner}", v)
@@ -36,7 +32,7 @@ class Parametrized:
 
     def set_params(self, **params: object) -> Self:
         """Set parameters by name, nested ones as in ``set_params(left__gamma=0.1)``."""
-        names = self._get_param_names()
+        names = list(parameters_of(type(self).__init__))
         inside: dict[str, dict[str, object]] = {}
         for name, value in params.items():
             own, nested, rest = name.partition("__")

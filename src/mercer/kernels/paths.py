@@ -14,7 +14,7 @@ from .points import as_rows, read_each
 from .types import Array, PerColumn, Tile
 
 # Values in the work space of one block of paths.
-BLOCK_VALUES = 1 << 21
+_BLOCK_VALUES = 1 << 21
 _DEEPEST = 100
 
 
@@ -34,6 +34,15 @@ def _path(x):
     path = as_rows(x, "a path, an array of points and channels")
     require(path.size > 0, f"has shape {path.shape}: a path needs a point and a channel.")
     return path
+
+
+def _per_channel(parameter, given, channels):
+    values = as_numbers(given)
+    require(
+        values.ndim == 0 or len(values) in (1, channels),
+        f"{parameter} has {values.size} values for paths of {channels} channels.",
+    )
+    return values
 
 
 class Signature(FeatureKernel):
@@ -93,11 +102,7 @@ class Signature(FeatureKernel):
     def features(self, X: Array) -> Array:
         paths = read_paths(X)
         channels = paths[0].shape[1]
-        scale = as_numbers(self.length_scale)
-        require(
-            scale.ndim == 0 or len(scale) in (1, channels),
-            f"Signature(length_scale) has {scale.size} values for paths of {channels} channels.",
-        )
+        scale = _per_channel("Signature(length_scale)", self.length_scale, channels)
         width = self.explicit_dim(channels)
         assert width is not None
         require_room(np.empty((len(paths), 1)), width)
@@ -111,7 +116,7 @@ class Signature(FeatureKernel):
         """Paths of about one length at a time: their numbers, and their steps."""
         lengths, channels = np.array([len(path) for path in paths]), paths[0].shape[1]
         order = np.argsort(lengths, kind="stable")
-        for a, b in tiles.cuts(len(order), max(1, BLOCK_VALUES // width)):
+        for a, b in tiles.cuts(len(order), max(1, _BLOCK_VALUES // width)):
             block = order[a:b]
             # Steps x paths x channels; shorter paths end with steps of zero.
             longest = lengths[block].max()
@@ -258,12 +263,9 @@ class GlobalAlignment(ObjectKernel):
     def _scaled(self, X, centre):
         """Paths whose squared distances are 2 gamma |x - z|^2, as tslearn expects with sigma 1.
         About a centre: rounded far from the origin, their distances would lose digits."""
-        paths, gamma = read_paths(X), as_numbers(self.gamma)
+        paths = read_paths(X)
         channels = paths[0].shape[1]
-        require(
-            gamma.ndim == 0 or len(gamma) in (1, channels),
-            f"GlobalAlignment(gamma) has {gamma.size} values for paths of {channels} channels.",
-        )
+        gamma = _per_channel("GlobalAlignment(gamma)", self.gamma, channels)
         require(
             channels == len(centre),
             f"paths of {channels} channels cannot be compared with paths of {len(centre)}.",

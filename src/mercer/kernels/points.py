@@ -106,10 +106,10 @@ def _numpy_numbers(X, name):
                 else f"{name} holds strings, and this kernel needs numbers. Encode the columns, or "
                 "build a kernel on strings with FromFunction(f)."
             ) from None
+    if X.dtype.kind in "fiubc":
+        return X
     _refuse_dates(X, name)
-    if X.dtype.kind not in "fiubc":
-        raise TypeError(f"{name} has dtype {X.dtype}; kernels on vectors need numbers.")
-    return X
+    raise TypeError(f"{name} has dtype {X.dtype}; kernels on vectors need numbers.")
 
 
 def _check_shape(X, name):

@@ -11,7 +11,7 @@ from ..engine import as_numpy, namespace, on_device_of, require
 from .capabilities import above_underflow
 from .composite import Binary, FunctionOf, OnImages
 from .kernel import ALL, Kernel
-from .parameters import as_numbers
+from .parameters import as_numbers, checked_numbers
 from .types import Array, Tile
 from .wrappers import Normalized, OnColumns, OnFeatures, Rescaled
 
@@ -55,18 +55,12 @@ class Projected(OnImages):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        try:
-            A = as_numbers(self.A)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"Projected(kernel, A) needs a matrix of numbers, got {self.A!r}."
-            ) from None
+        A = checked_numbers("Projected(kernel, A)", "a matrix", self.A)
         require(
             A.ndim in (1, 2) and A.size > 0,
             "Projected(kernel, A) needs a matrix with one row per column of the data and at least "
             f"one column, or one weight per column of the data, got shape {A.shape}.",
         )
-        require(bool(np.isfinite(A).all()), "Projected(kernel, A): A contains NaN or infinity.")
 
     def image(self, X: Any, centre: Array | None = None) -> Array:
         """The points x A, or (x - centre) A, that the kernel sees, in double precision."""
@@ -97,10 +91,10 @@ class Projected(OnImages):
             A = A if A.ndim == 2 else np.diag(A)
             chosen = A[:, kernel.positions(A.shape[1])]
             return Projected(kernel.kernel, chosen).parts_projected()
-        if isinstance(kernel, Projected) and not isinstance(kernel, ProjectedPart):
+        if isinstance(kernel, Projected) and not isinstance(kernel, _ProjectedPart):
             return Projected(kernel.parts_projected(), self.A).parts_projected()
         if isinstance(kernel, Rescaled):
-            return RescaledPart(
+            return _RescaledPart(
                 Projected(kernel.kernel, self.A).parts_projected(), kernel.f, self.A
             )
         if isinstance(kernel, OnFeatures):
@@ -109,8 +103,8 @@ class Projected(OnImages):
                 return inner.with_operands(
                     lambda part: Projected(OnFeatures(part, g), self.A).parts_projected()
                 )
-            return FeaturesPart(kernel, self.A)
-        return ProjectedPart(kernel, self.A)
+            return _FeaturesPart(kernel, self.A)
+        return _ProjectedPart(kernel, self.A)
 
     def moved(self, by: np.ndarray) -> float | None:
         A = np.abs(as_numbers(self.A))
@@ -146,7 +140,7 @@ class Projected(OnImages):
 _UNKNOWN = 1e100
 
 
-class ProjectedPart(Projected):
+class _ProjectedPart(Projected):
     """A kernel without operands on projected points, in double precision."""
 
     in_expressions = False
@@ -172,7 +166,7 @@ class ProjectedPart(Projected):
     def absolute_terms(self, X: Array, centre: Array | None = None) -> Array:
         """|x - centre| |A|: what the sums x A are made of."""
         X = X if centre is None else X - centre
-        return ProjectedPart(self.kernel, np.abs(as_numbers(self.A))).image(abs(X))
+        return _ProjectedPart(self.kernel, np.abs(as_numbers(self.A))).image(abs(X))
 
     def seen(self, X: Array, centre: Array | None = None) -> tuple[Kernel, Array, Array]:
         """The kernel, the points that it sees, and the terms that their coordinates are made of."""
@@ -201,13 +195,13 @@ class ProjectedPart(Projected):
         return (1 + _units(S)) * c if moved is None else c + moved
 
 
-class FeaturesPart(ProjectedPart):
+class _FeaturesPart(_ProjectedPart):
     """A kernel without operands on features of projected points: how a function of the user carries
     the rounding of its points on is measured."""
 
     def seen(self, X: Array, centre: Array | None = None) -> tuple[Kernel, Array, Array]:
         points, terms = self.image(X), self.absolute_terms(X)
-        return self.kernel.kernel, *carried(self.kernel.image, points, terms)
+        return self.kernel.kernel, *_carried(self.kernel.image, points, terms)
 
     @property
     def is_measurable(self) -> bool:
@@ -215,7 +209,7 @@ class FeaturesPart(ProjectedPart):
         return inner.kind == "vectors" and not inner.runs_user_code
 
 
-class RescaledPart(Rescaled):
+class _RescaledPart(Rescaled):
     """f(x A) k(x, z) f(z A) for a kernel k that is projected already."""
 
     def __init__(self, kernel: Kernel, f: Callable[[Any], ArrayLike], A: ArrayLike) -> None:
@@ -223,13 +217,13 @@ class RescaledPart(Rescaled):
         self.A = A
 
     def factors(self, X: Array) -> Array:
-        return super().factors(ProjectedPart(self.kernel, self.A).image(X))
+        return super().factors(_ProjectedPart(self.kernel, self.A).image(X))
 
     has_magnitude = True
 
     def magnitude(self, X: Array) -> Array:
-        part = ProjectedPart(self.kernel, self.A)
-        _, terms = carried(super().factors, part.image(X), part.absolute_terms(X))
+        part = _ProjectedPart(self.kernel, self.A)
+        _, terms = _carried(super().factors, part.image(X), part.absolute_terms(X))
         return above_underflow(self.kernel.magnitude(X) * terms**2)
 
     def rounding(self, S: Array) -> float:
@@ -238,20 +232,20 @@ class RescaledPart(Rescaled):
 
 # Units that points are moved by to see what a function makes of it: enough to be more than its own
 # rounding. Directions that are tried, and how much more another one may do.
-STEP, DIRECTIONS, SPARE = 16, 4, 2.0
+_STEP, _DIRECTIONS, _SPARE = 16, 4, 2.0
 
 
-def carried(g: Callable[[Array], Array], Z: Array, terms: Array) -> tuple[Array, Array]:
+def _carried(g: Callable[[Array], Array], Z: Array, terms: Array) -> tuple[Array, Array]:
     """g(Z), and what stands for its terms where the coordinates of Z are sums of `terms`: |g|, or
     how far g moves when its points do, in units."""
     G, xp = g(Z), namespace(Z)
     unit = float(np.finfo(np.float64).eps) / 2
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], (DIRECTIONS, Z.shape[1]))
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (_DIRECTIONS, Z.shape[1]))
     largest = abs(G)
     for sign in signs:
-        moves = STEP * unit * on_device_of(sign[None, :], Z, dtype=Z.dtype) * terms
+        moves = _STEP * unit * on_device_of(sign[None, :], Z, dtype=Z.dtype) * terms
         try:
-            change = SPARE / (STEP * unit) * abs(g(Z + moves) - G)
+            change = _SPARE / (_STEP * unit) * abs(g(Z + moves) - G)
         except Exception:  # user code on made-up points: there it has no value
             return G, xp.inf * xp.ones_like(G)
         largest = xp.where(change > largest, change, largest)

@@ -15,9 +15,9 @@ from .points import as_rows, read_each
 from .types import Array, Tile
 
 # Longest dense map of the inner kernel that is averaged instead of the kernel's values.
-SHORT = 512
+_SHORT = 512
 # Values of the inner kernel that are averaged at once.
-INNER_VALUES = 1 << 20
+_INNER_VALUES = 1 << 20
 
 
 class SetOf(ObjectKernel, Unary):
@@ -118,7 +118,7 @@ class SetOf(ObjectKernel, Unary):
                 f"the points of a set have {points.shape[1:]} columns, those of another {width}.",
             )
             averaged = np.empty((len(points), b - a))
-            step = max(1, INNER_VALUES // int(starts[b] - starts[a]))
+            step = max(1, _INNER_VALUES // int(starts[b] - starts[a]))
             right = means[a:b, starts[a] : starts[b]]
             for c in range(0, len(points), step):
                 values = inner(points[c : c + step], slice(int(starts[a]), int(starts[b])))
@@ -134,7 +134,7 @@ class SetOf(ObjectKernel, Unary):
         dim = self.kernel.explicit_dim(members.shape[1] if members.ndim == 2 else None)
         if dim is None:
             return False
-        return dim <= SHORT or scipy.sparse.issparse(self.kernel.features(members[:1]))
+        return dim <= _SHORT or scipy.sparse.issparse(self.kernel.features(members[:1]))
 
     def diagonal(self, X: Array) -> Array:
         members, starts = self.pooled(X)
@@ -145,7 +145,7 @@ class SetOf(ObjectKernel, Unary):
             if b > a:
                 points = self.kernel.landmarks(members[a:b])
                 tile = self.kernel.against(points)
-                step = max(1, INNER_VALUES // int(b - a))
+                step = max(1, _INNER_VALUES // int(b - a))
                 rows = [tile(members[c : min(c + step, b)]).mean(axis=1) for c in range(a, b, step)]
                 values[i] = np.concatenate(rows).mean()
         return values

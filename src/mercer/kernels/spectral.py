@@ -27,7 +27,7 @@ from scipy.special import gammaln, ive, kve, poch
 # The rounding error of densities and of sums of weights, in units of k(0).
 _ROUNDING = 64 * float(np.finfo(float).eps)
 # Shares of the tolerance: images, and weights outside of the grid (in all columns together).
-ALIASING, OUTSIDE = 1 / 16, 1 / 4
+_ALIASING, _OUTSIDE = 1 / 16, 1 / 4
 # Frequencies along one column that are looked at in search of a grid.
 _MOST_IN_A_COLUMN = 1 << 22
 # Shells of images that are added one by one; a bound of the others follows from the last.
@@ -39,7 +39,7 @@ class TooManyModesError(ValueError):
 
 
 @dataclass(frozen=True)
-class Series:
+class _Series:
     """Weights w_j >= 0 for j = -m..m in each column, the largest error in the box, and k(x, x)."""
 
     weights: np.ndarray
@@ -63,7 +63,7 @@ class FourierForm(ABC):
         """m per column: frequencies -m/P to m/P hold all but a share of `tol` of the weights."""
 
     @abstractmethod
-    def series(self, periods: np.ndarray, extent: np.ndarray, tol: float) -> Series:
+    def series(self, periods: np.ndarray, extent: np.ndarray, tol: float) -> _Series:
         """Weights on that grid, and a bound of their error."""
 
     def periods(self, extent: np.ndarray, tol: float) -> np.ndarray:
@@ -85,10 +85,10 @@ class ConstantForm(FourierForm):
         return np.zeros(len(periods), dtype=int)
 
     def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
-        return Series(np.full((1,) * len(periods), self.size), 0.0, self.size)
+        return _Series(np.full((1,) * len(periods), self.size), 0.0, self.size)
 
 
-class RadialForm(FourierForm):
+class _RadialForm(FourierForm):
     """A decreasing function of |scale * (x - z)| that is 1 at zero: a subclass gives its values and
     its spectral density, both for scale 1."""
 
@@ -119,12 +119,12 @@ class RadialForm(FourierForm):
         return counts[-1] * k[-1] * factor / (1 - factor) if factor < 1 else math.inf
 
     def reach(self, extent: np.ndarray, tol: float):
-        d, target = len(extent), ALIASING * tol
+        d, target = len(extent), _ALIASING * tol
         free = _smallest(lambda r: self.images(r, r, d) <= target)
         return extent + free / self._scales(d), [[] for _ in extent]
 
     def modes(self, periods: np.ndarray, tol: float):
-        d, target = len(periods), OUTSIDE * tol / len(periods)
+        d, target = len(periods), _OUTSIDE * tol / len(periods)
         return np.array([self._needed(u, target) for u in self._scales(d) * periods])
 
     def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
@@ -136,7 +136,7 @@ class RadialForm(FourierForm):
         weights = _mirrored(self.density(squared, d) / math.prod(unit))
         aliasing = self.images(float((unit - scales * extent).min()), step, d)
         outside = 1 + self.images(step, step, d) - math.fsum(np.sort(weights, axis=None))
-        return Series(weights, aliasing + max(outside, 0.0) + _ROUNDING)
+        return _Series(weights, aliasing + max(outside, 0.0) + _ROUNDING)
 
     def _needed(self, period, target):
         """The fewest frequencies in one column, where the kernel has the density of one column."""
@@ -151,7 +151,7 @@ class RadialForm(FourierForm):
 
 
 @dataclass(frozen=True)
-class GaussianForm(RadialForm):
+class GaussianForm(_RadialForm):
     """exp(-r^2)."""
 
     scale: Any
@@ -164,7 +164,7 @@ class GaussianForm(RadialForm):
 
 
 @dataclass(frozen=True)
-class MaternForm(RadialForm):
+class MaternForm(_RadialForm):
     """The Matern kernel with length scale 1, whose values are given."""
 
     scale: Any
@@ -185,7 +185,7 @@ class MaternForm(RadialForm):
 
 
 @dataclass(frozen=True)
-class RationalForm(RadialForm):
+class RationalForm(_RadialForm):
     """(1 + r^2 / (2a))^-a."""
 
     scale: Any
@@ -229,14 +229,14 @@ class PeriodicForm(FourierForm):
         return np.zeros(1), [[self.period]]
 
     def modes(self, periods: np.ndarray, tol: float):
-        return np.array([self._turns(periods) * self._needed(OUTSIDE * tol)])
+        return np.array([self._turns(periods) * self._needed(_OUTSIDE * tol)])
 
     def series(self, periods: np.ndarray, extent: np.ndarray, tol: float):
-        turns, n = self._turns(periods), self._needed(OUTSIDE * tol)
+        turns, n = self._turns(periods), self._needed(_OUTSIDE * tol)
         weights = np.zeros(turns * n + 1)
         weights[::turns] = ive(np.arange(n + 1), self.z)
         weights = _mirrored(weights)
-        return Series(weights, max(0.0, 1 - math.fsum(weights)) + _ROUNDING)
+        return _Series(weights, max(0.0, 1 - math.fsum(weights)) + _ROUNDING)
 
     def _turns(self, periods):
         return round(float(periods[0]) / self.period)
@@ -264,7 +264,7 @@ class ColumnsForm(FourierForm):
         shape = np.ones(len(periods), dtype=int)
         shape[self.columns] = inner.weights.shape
         weights = inner.weights.transpose(np.argsort(self.columns)).reshape(shape)
-        return Series(weights, inner.error, inner.size)
+        return _Series(weights, inner.error, inner.size)
 
     def _spread(self, values, d):
         spread = np.zeros(d, dtype=values.dtype)
@@ -315,7 +315,7 @@ class SumForm(FourierForm):
         total = np.zeros(np.max([part.weights.shape for part in parts], axis=0))
         for w in (part.weights for part in parts):  # each in the middle of the largest grid
             total += np.pad(w, [((n - k) // 2,) * 2 for n, k in zip(total.shape, w.shape)])
-        return Series(total, sum(part.error for part in parts), self.size)
+        return _Series(total, sum(part.error for part in parts), self.size)
 
 
 class ProductForm(SumForm):
@@ -340,14 +340,14 @@ class ProductForm(SumForm):
 def _convolved(a, b):
     error, size = a.size * b.error + b.size * a.error + a.error * b.error, a.size * b.size
     if all(1 in pair for pair in zip(a.weights.shape, b.weights.shape)):
-        return Series(a.weights * b.weights, error, size)
+        return _Series(a.weights * b.weights, error, size)
     from scipy.signal import convolve  # slow to import, and rarely needed
 
     weights = convolve(a.weights, b.weights)
     # Rounding, by the fast Fourier transform, of all that is added up.
     lost = _ROUNDING * size + float(-weights[weights < 0].sum())
     orthant = weights[tuple(slice(n // 2, None) for n in weights.shape)]
-    return Series(_mirrored(np.maximum(orthant, 0.0)), error + lost, size)
+    return _Series(_mirrored(np.maximum(orthant, 0.0)), error + lost, size)
 
 
 # --- periods and frequencies ----------------------------------------------------------------------

@@ -11,7 +11,7 @@ from scipy.special import kv
 
 from ..engine import Domain, Form, in_place, is_number, is_numpy, namespace
 from .capabilities import OfOneNumber, Slopes
-from .geometry import EuclideanFrame, SingleSums, ones_for
+from .geometry import EuclideanFrame, SingleSums, full
 from .kernel import ALL, Kernel
 from .matern import MANY_DERIVATIVES, matern_of_large_nu, matern_of_small_nu
 from .parameters import RULES, as_numbers, column_scale, is_one_number, per_column
@@ -78,20 +78,16 @@ class Stationary(OfOneNumber, Kernel):
 
         return tile
 
-    @property
-    def relative_slope(self) -> float | None:
-        """The largest |k' / k| over d^2, None where none is known. That of a mixture of exponential
-        functions of d^2 is at d = 0: the steepest of them vanish first."""
-        return None
-
     def single_sums(self, S: Array) -> SingleSums | None:
-        if self.relative_slope is None or not is_numpy(S):
+        """The formulas that have a name are mixtures of exponential functions of d^2. There the
+        largest |k' / k| is at d = 0: the steepest of them vanish first."""
+        if not (self.fused and self.is_smooth and is_numpy(S)):
             return None
         frame = EuclideanFrame(S, column_scale(S, self.scale()), 0.0)
-        return SingleSums(frame, self.formula, self.relative_slope)
+        return SingleSums(frame, self.formula, self.steepest(0.0))
 
     def diagonal(self, X: Array) -> Array:
-        return ones_for(X)
+        return full(X, (X.shape[0],), 1.0)
 
     @property
     def fused(self) -> tuple[Any, ...]:
@@ -99,7 +95,7 @@ class Stationary(OfOneNumber, Kernel):
         return ()
 
     def fused_form(self) -> Form | None:
-        return Form.of_distance(self.scale(), self.formula, *self.fused)
+        return Form.of(self.scale(), self.formula, *self.fused)
 
     def steepest(self, d2: float) -> float:
         """The largest |dk / d(d^2)| at squared distances of at least d2."""
@@ -163,7 +159,6 @@ class RBF(Stationary):
     is_psd = True
     length_powers = {"gamma": -2}
     fused = ("exp",)
-    relative_slope = 1.0
     domains = {"gamma": per_column(*RULES)}
 
     def __init__(self, gamma: Gamma = "scale") -> None:
@@ -214,7 +209,6 @@ class RationalQuadratic(Stationary):
     sklearn_names = ("rational_quadratic",)
     is_psd = True
     length_powers = {"length_scale": 1}
-    relative_slope = 0.5
     domains = {"alpha": Domain.POSITIVE, "length_scale": per_column()}
 
     def __init__(self, alpha: float = 1.0, length_scale: PerColumn = 1.0) -> None:
@@ -375,10 +369,6 @@ class Matern(Stationary):
     @property
     def is_smooth(self) -> bool:
         return self.nu > 1
-
-    @property
-    def relative_slope(self) -> float | None:
-        return self.steepest(0.0) if self.nu in (1.5, 2.5) else None
 
     @property
     def has_slope(self) -> bool:

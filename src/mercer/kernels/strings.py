@@ -15,9 +15,9 @@ from .types import Array
 
 _CODE_POINTS = 0x110000
 # Letters in a substring, and substrings that one window may count for.
-LONGEST, MOST_VARIANTS = 1000, 100_000
+_LONGEST, _MOST_VARIANTS = 1000, 100_000
 # Windows counted at once: bounds the memory beyond that of the result.
-WINDOWS = 1 << 22
+_WINDOWS = 1 << 22
 
 
 class Spectrum(FeatureKernel):
@@ -76,8 +76,8 @@ class Spectrum(FeatureKernel):
 
     against_checks = True  # it reads every letter
     domains = {
-        "mismatches": Domain.whole(0, LONGEST),
-        "gaps": Domain.whole(0, LONGEST),
+        "mismatches": Domain.whole(0, _LONGEST),
+        "gaps": Domain.whole(0, _LONGEST),
         "normalize": Domain.FLAG,
         "alphabet": Domain(
             lambda a: a is None or (isinstance(a, (str, bytes)) and len(a) > 0),
@@ -119,8 +119,8 @@ class Spectrum(FeatureKernel):
                 f"{min(lengths)}: otherwise all substrings are alike.",
             )
         require(
-            self._variants() <= MOST_VARIANTS,
-            f"{self!r} would count each window for more than {MOST_VARIANTS} substrings: take "
+            self._variants() <= _MOST_VARIANTS,
+            f"{self!r} would count each window for more than {_MOST_VARIANTS} substrings: take "
             "fewer mismatches or gaps.",
         )
 
@@ -129,9 +129,9 @@ class Spectrum(FeatureKernel):
         given = self.length
         listed = list(given) if np.iterable(given) and not isinstance(given, str) else [given]
         require(
-            len(listed) > 0 and all(is_integer(n) and 1 <= n <= LONGEST for n in listed),
-            f"Spectrum(length) must be an integer >= 1 (and at most {LONGEST}) or several, such as "
-            f"range(1, 4), got {given!r}.",
+            len(listed) > 0 and all(is_integer(n) and 1 <= n <= _LONGEST for n in listed),
+            f"Spectrum(length) must be an integer >= 1 (and at most {_LONGEST}) or several, such "
+            f"as range(1, 4), got {given!r}.",
         )
         require(len(set(listed)) == len(listed), f"Spectrum(length) has a length twice: {given!r}.")
         return [int(n) for n in listed]
@@ -208,7 +208,7 @@ class Spectrum(FeatureKernel):
 
     def _blocks(self, texts) -> Iterator[tuple[int, list[str]]]:
         """Stretches of the strings, each with the number of strings before it."""
-        most, size, a = max(1, WINDOWS // self._variants()), 0, 0
+        most, size, a = max(1, _WINDOWS // self._variants()), 0, 0
         for i, text in enumerate(texts, 1):
             size += len(text)
             if size >= most or i == len(texts):

@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike
 from ..engine import Array
 
 
-class Sparse(Protocol):
+class _Sparse(Protocol):
     """A sparse matrix of SciPy."""
 
     def tocsr(self, copy: bool = ...) -> Any: ...
 
 
 # Points of users: arrays of any backend, frames, sparse matrices, lists of objects.
-Data: TypeAlias = ArrayLike | Sequence[Any] | Sparse
+Data: TypeAlias = ArrayLike | Sequence[Any] | _Sparse
 # Fits also accept a stream of chunks, which is read more than once, or a Dask collection.
 Input: TypeAlias = Data | Iterable[Any]
 RandomState: TypeAlias = int | np.random.RandomState | None

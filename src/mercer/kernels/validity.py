@@ -30,14 +30,14 @@ class NotPSDError(ValueError):
     def __str__(self) -> str:
         parts = [self.args[0]]
         if self.witness is not None:
-            parts.append(f"Witness: a'Ka < 0 with {entries(as_numpy(self.witness))}.")
+            parts.append(f"Witness: a'Ka < 0 with {_entries(as_numpy(self.witness))}.")
         return " ".join([*parts, self.remedy] if self.remedy else parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.args[0], self.witness, self.remedy)
 
 
-def entries(a: np.ndarray, rows: np.ndarray | None = None) -> str:
+def _entries(a: np.ndarray, rows: np.ndarray | None = None) -> str:
     """The largest entries of a vector over points; `rows` are the points' positions."""
     shown = [i for i in np.argsort(-np.abs(a), kind="stable")[:3] if a[i] != 0]
     text = ", ".join(f"a[{i if rows is None else rows[i]}] = {a[i]:+.3g}" for i in shown)
@@ -133,7 +133,7 @@ class MercerReport:
             ("rank", f"{self.rank} of {self.n_points}"),
         ]
         if self.witness is not None:
-            with_a = entries(self.witness, self.indices)
+            with_a = _entries(self.witness, self.indices)
             rows.append(("witness", f"a'Ka = {self.witness_value:.4g} with {with_a}"))
         return rows
 

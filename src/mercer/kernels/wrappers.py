@@ -74,7 +74,7 @@ class OnFeatures(OnImages):
         return self.kernel.explicit_dim(width)
 
 
-class Weighted(Unary):
+class _Weighted(Unary):
     """f(x) k(x, z) f(z): a subclass gives f as `factors`."""
 
     needs_points = True
@@ -98,7 +98,7 @@ class Weighted(Unary):
         return scaled_rows(F, factors) if scipy.sparse.issparse(F) else F * factors[:, None]
 
 
-class Rescaled(Weighted):
+class Rescaled(_Weighted):
     r"""Weight points by a function: f(x) k(x, z) f(z), rule 2 of [KERNELS].
 
     Parameters
@@ -168,7 +168,7 @@ class Rescaled(Weighted):
         return self.kernel.rounding(S) + 2
 
 
-class Normalized(Weighted):
+class Normalized(_Weighted):
     r"""Ignore lengths in feature space: k(x, z) / sqrt(k(x, x) k(z, z)), the cosine there.
 
     Parameters
@@ -203,17 +203,17 @@ class Normalized(Weighted):
         if is_symbolic(d):
             return xp.sqrt(xp.where(d == 0, xp.ones_like(d), d))
         smallest = float(xp.min(d))
-        require(
-            smallest >= 0,
-            f"Normalized needs k(x, x) >= 0, and {self.kernel!r} reaches {smallest:.4g}: it is not "
-            "a kernel on this data.",
-        )
+        if not smallest >= 0:
+            raise ValueError(
+                f"Normalized needs k(x, x) >= 0, and {self.kernel!r} reaches {smallest:.4g}: it is "
+                "not a kernel on this data."
+            )
         tiny = float(xp.finfo(d.dtype).smallest_normal)
-        require(
-            not bool(xp.any((d > 0) & (d < tiny))),
-            f"Normalized({self.kernel!r}): k(x, x) underflows {d.dtype} on this data, so that its "
-            "digits are lost. Scale the data or the parameters, or use float64.",
-        )
+        if bool(xp.any((d > 0) & (d < tiny))):
+            raise ValueError(
+                f"Normalized({self.kernel!r}): k(x, x) underflows {d.dtype} on this data, so that "
+                "its digits are lost. Scale the data or the parameters, or use float64."
+            )
         if bool(xp.any(d == 0)):
             self._require_origin(X, d)
         return xp.sqrt(xp.where(d == 0, xp.ones_like(d), d))

@@ -211,8 +211,8 @@ def delayed_blocks(X: Any) -> list[Any]:
     return list(blocks.ravel()) if hasattr(blocks, "ravel") else list(blocks)
 
 
-def _pack(block: Any, *values: Any) -> "Sized":
-    return Sized((block, *map(opened, values)))
+def _pack(block: Any, *values: Any) -> "_Sized":
+    return _Sized((block, *map(opened, values)))
 
 
 def _read_together(X: Any, values: list[Any]) -> list[Any]:
@@ -296,7 +296,7 @@ def task(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-class Sized:
+class _Sized:
     """A thing that tells Dask its size, by which tasks are placed and memory is watched."""
 
     def __init__(self, thing: Any) -> None:
@@ -309,11 +309,11 @@ class Sized:
 
 def _sized(thing: Any) -> Any:
     """Arrays and frames tell their size already."""
-    return thing if thing is None or hasattr(thing, "shape") else Sized(thing)
+    return thing if thing is None or hasattr(thing, "shape") else _Sized(thing)
 
 
 def opened(thing: Any) -> Any:
-    return thing.thing if isinstance(thing, Sized) else thing
+    return thing.thing if isinstance(thing, _Sized) else thing
 
 
 def bytes_of(thing: Any) -> int:

@@ -190,6 +190,7 @@ class KeptHere:
     worst: LargestResidual = field(default_factory=LargestResidual)  # of the rows not kept
     more: int = 0  # other rows that were kept, for which there was no room: `stream` reads them
     stream: Any = None
+    seen: int = 0  # rows that were looked at
 
     @property
     def count(self) -> int:
@@ -212,7 +213,8 @@ class KeptHere:
             left.append(a + np.flatnonzero(mask))
             worst = worst + others
         here = np.concatenate(left) if left else np.empty(0, dtype=int)
-        return KeptHere(self.points, self.rows[here], self.positions[here], worst)
+        kept = self.rows[here], self.positions[here]
+        return KeptHere(self.points, *kept, worst, seen=self.count)
 
     def alone(self) -> "KeptHere":
         """The same rows in memory of their own: all others can be forgotten."""

@@ -26,7 +26,7 @@ from .streams import filled_chunks, is_stream, refuse_stream
 
 # Models up to this size stay in the graph of a lazy result, which can then be computed anywhere and
 # at any time. Larger ones go to the cluster first, and leave it with its client.
-LARGEST_IN_GRAPH = 256 << 20
+_LARGEST_IN_GRAPH = 256 << 20
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -84,7 +84,7 @@ def _on_partitions(
             "set_output(transform='default'); a DataFrame comes back as a DataFrame."
         )
     call, client = (copy.copy(estimator), name, args, kwargs), client_of(X)
-    large = client is not None and len(pickle.dumps(call)) > LARGEST_IN_GRAPH
+    large = client is not None and len(pickle.dumps(call)) > _LARGEST_IN_GRAPH
     shared = share(call, client if large else None)
     several = isinstance(answer, tuple)
     arrays = map(np.asarray, answer if several else (answer,))

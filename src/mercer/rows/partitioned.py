@@ -5,7 +5,7 @@ What travels here (samples, sums, a few rows to grow on) does not grow with the 
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,17 +25,13 @@ from .held import (
 from .streams import checksum_of
 
 
+@dataclass(eq=False)
 class PartitionedRows(Rows):
-    """The partitions of a Dask array or DataFrame; `check` turns a block into points."""
+    """The partitions of a Dask array or DataFrame."""
 
-    def __init__(
-        self,
-        parts: Partitions,
-        check: Callable[[Any], Any],
-        fingerprints: dict[int, int] | None = None,
-    ) -> None:
-        self.parts, self.check = parts, check
-        self.fingerprints = {} if fingerprints is None else fingerprints
+    parts: Partitions
+    check: Callable[[Any], Any]  # turns a block into points
+    fingerprints: dict[int, int] = field(default_factory=dict)  # of blocks, by their numbers
 
     @property
     def names(self) -> list[Any] | None:
@@ -54,7 +50,7 @@ class PartitionedRows(Rows):
         return stacked(*map(self.check, found))
 
     def checked(self, check: Any) -> "PartitionedRows":
-        return PartitionedRows(self.parts, check, self.fingerprints)
+        return replace(self, check=check)
 
     def sample(self, size: int, rng: np.random.Generator) -> SampledRows:
         n = self.parts.n
@@ -183,30 +179,27 @@ def _unpacked(
 
 
 @task
-def _kept(shared: Any, block: Any, start: int, fingerprint: int | None) -> tuple[int, KeptHere]:
-    """(rows that were looked at, those that are kept, without the others)"""
+def _kept(shared: Any, block: Any, start: int, fingerprint: int | None) -> Any:
+    """Those that are kept, without the others."""
     check, keep = shared
     _compare(block, fingerprint)
     every = np.arange(block.shape[0])
     rows = KeptHere(check(block) if len(every) else None, every, start + every)
-    return len(every), rows.filter(keep).alone()
+    return rows.filter(keep).alone()
 
 
 @task
-def _kept_again(keep: Any, found: tuple[int, KeptHere]) -> tuple[int, KeptHere]:
-    _, kept = found
-    return kept.count, kept.filter(keep).alone()
+def _kept_again(keep: Any, kept: KeptHere) -> Any:
+    return kept.filter(keep).alone()
 
 
 @task
-def _summary(found: tuple[int, KeptHere]) -> tuple[int, LargestResidual, int]:
-    seen, kept = found
-    return kept.count, kept.worst, seen
+def _summary(kept: KeptHere) -> tuple[int, LargestResidual, int]:
+    return kept.count, kept.worst, kept.seen
 
 
 @task
-def _pick(found: tuple[int, KeptHere], which: np.ndarray) -> tuple[Any, np.ndarray]:
-    _, kept = found
+def _pick(kept: KeptHere, which: np.ndarray) -> tuple[Any, np.ndarray]:
     return pts.take(kept.points, which), kept.positions[which]
 
 

@@ -52,7 +52,7 @@ class Training:
     rows: Rows  # held, streamed or partitioned
     resources: Resources = field(default_factory=Resources)
     workers: Any = None  # of the cluster that held rows came from
-    check: "PointCheck | None" = None  # of the blocks of rows that are not held
+    check: "_PointCheck | None" = None  # of the blocks of rows that are not held
     learner: Any = None  # the estimator, or a copy of it, that has learned about the columns
     T: Any = None  # an array where rows are held, else a column that is read with the rows
     weights: Any = None  # as T
@@ -135,7 +135,7 @@ def read(
             X, y, sample_weight = sides(X, y, sample_weight)
         X = gather_few(X)
         if in_pieces(X) and needs == "all":
-            helpers = Workers.of(X) if workers else None
+            helpers = Workers(X) if workers and is_dask(X) else None
             X = load_all(X, resources.limit(), why or name)
         held = not in_pieces(X)
     if not held:
@@ -154,8 +154,8 @@ def read(
         elif targets == "numbers" and not isinstance(given["T"], Column):
             given["T"] = Column(given["T"], "y")
     if not held:
-        check = PointCheck.of(estimator, kernel, first=True)
-        rows = source_of(X, check, resources.limit() // 6)
+        check = _PointCheck.of(estimator, kernel, first=True)
+        rows = _source_of(X, check, resources.limit() // 6)
         weights = None if weights is None else Column(weights, "sample_weight", pts.row_weights)
         given |= {"check": check, "learner": check.estimator}
         return Training(kernel, rows, weights=weights, **given)
@@ -168,7 +168,7 @@ def read(
     return Training(kernel, rows, learner=estimator, weights=weights, **given)
 
 
-def source_of(X: Any, check: Any, room: int = 1 << 30) -> Rows:
+def _source_of(X: Any, check: Any, room: int = 1 << 30) -> Rows:
     """The rows of X, as points that are checked when they are read.
 
     room : bytes of rows that a filter of a stream may keep in memory
@@ -213,10 +213,10 @@ def read_sample(
         refuse_iterator(X, name, "a test")
     X = gather_few(X)  # then a test sees what it sees of an array
     columns = list(X.columns) if is_dask_frame(X) else pts.column_names(first_block(X))
-    check = PointCheck(None, kernel, columns=columns, name=name)
+    check = _PointCheck(None, kernel, columns=columns, name=name)
     if reader is not None:
-        check = PointCheck.of(reader, kernel, first=new, bound=not new, columns=columns)
-    return Training(kernel, source_of(X, check), check=check, learner=check.estimator, name=name)
+        check = _PointCheck.of(reader, kernel, first=new, bound=not new, columns=columns)
+    return Training(kernel, _source_of(X, check), check=check, learner=check.estimator, name=name)
 
 
 # --- points: scikit-learn's checks, and what they teach an estimator ------------------------------
@@ -279,7 +279,7 @@ def _kind(X: Any) -> tuple[str, str]:
 
 
 @dataclass
-class PointCheck:
+class _PointCheck:
     """A block of rows as checked points of a kernel, or as it is where frames stay frames.
 
     Before the kernel is bound to data only types and columns are checked, not its range. The
@@ -294,7 +294,7 @@ class PointCheck:
     name: str = "X"  # in messages, where no estimator reads the rows
 
     @classmethod
-    def of(cls, estimator: Any, kernel: Kernel, **options: Any) -> "PointCheck":
+    def of(cls, estimator: Any, kernel: Kernel, **options: Any) -> "_PointCheck":
         """With a copy of the estimator without fitted parts: it travels to workers."""
         bare = copy(estimator)
         bare.__dict__ = {k: v for k, v in vars(estimator).items() if not k.endswith("_")}
@@ -309,7 +309,7 @@ class PointCheck:
         names = getattr(self.estimator, "feature_names_in_", None)
         return None if names is None else list(names)
 
-    def of_bound(self, kernel: Kernel) -> "PointCheck":
+    def of_bound(self, kernel: Kernel) -> "_PointCheck":
         """The same check for blocks that are read again, with the range of the bound kernel."""
         return replace(self, kernel=kernel, bound=True, first=False)
 

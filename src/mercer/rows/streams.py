@@ -111,7 +111,7 @@ def first_block(X: Any) -> Any:
     return next(filled_chunks(X), X) if is_stream(X) else X
 
 
-class Watch:
+class _Watch:
     """Notices rows or a column whose values differ from those of an earlier pass."""
 
     def __init__(self, name: str) -> None:
@@ -136,7 +136,7 @@ class StreamedRows(LocalRows):
     source: Any  # a re-iterable of chunks
     check: Any  # turns a chunk into points
     room: int = 1 << 30  # bytes of rows that a filter may keep in memory
-    watch: Watch = field(default_factory=lambda: Watch("X"))
+    watch: _Watch = field(default_factory=lambda: _Watch("X"))
 
     def __post_init__(self) -> None:
         refuse_iterator(self.source)
@@ -167,7 +167,7 @@ class StreamedRows(LocalRows):
 
     def parts(self, columns: Any = ()) -> Iterator[tuple[int, Any, list[Any]]]:
         start, fingerprint = 0, 0
-        for chunk, blocks in paired_columns(self.source, columns):
+        for chunk, blocks in _paired_columns(self.source, columns):
             points = self.check(chunk)
             fingerprint = _fingerprint_of(points, fingerprint)
             yield start, points, blocks
@@ -218,7 +218,7 @@ def _count(points: Any) -> int:
 # --- targets and weights that are read with the rows ----------------------------------------------
 
 
-class Tuples:
+class _Tuples:
     """Tuples (rows, targets) or (rows, targets, weights): the stream's own, or made of streams.
 
     Targets and weights must be the same in each pass, and are cut where the rows are.
@@ -228,7 +228,7 @@ class Tuples:
 
     def __init__(self, stream: Any, y: Any = None, weights: Any = None) -> None:
         self.stream, self.beside = stream, (y, weights)
-        self.watches = [Watch(name) for name in self.NAMES[1:]]
+        self.watches = [_Watch(name) for name in self.NAMES[1:]]
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         beside = [() if part is None else filled_chunks(part) for part in self.beside]
@@ -258,10 +258,10 @@ class Tuples:
             watch.compare("rows", total)
 
 
-class Side:
+class _Side:
     """The rows (0), the targets (1) or the weights (2) of a stream of tuples."""
 
-    def __init__(self, tuples: Tuples, which: int) -> None:
+    def __init__(self, tuples: _Tuples, which: int) -> None:
         self.tuples, self.which = tuples, which
 
     def __iter__(self) -> Iterator[Any]:
@@ -274,7 +274,7 @@ def sides(X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
         return X, y, weights
     refuse_iterator(X)
     columns = [values if is_stream(values) else None for values in (y, weights)]
-    for name, column in zip(Tuples.NAMES[1:], columns):
+    for name, column in zip(_Tuples.NAMES[1:], columns):
         if column is not None:
             refuse_iterator(column, name)
     first = next(iter(X), None) if y is None else None
@@ -283,21 +283,21 @@ def sides(X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
         raise ValueError("weights come in the tuples of X and as sample_weight: give them once.")
     if not own and columns == [None, None]:
         return X, y, weights
-    tuples = Tuples(X, *columns)
+    tuples = _Tuples(X, *columns)
     found = [
-        Side(tuples, i + 1) if i < len(own) or columns[i] is not None else values
+        _Side(tuples, i + 1) if i < len(own) or columns[i] is not None else values
         for i, values in enumerate((y, weights))
     ]
-    return Side(tuples, 0), found[0], found[1]
+    return _Side(tuples, 0), found[0], found[1]
 
 
-def paired_columns(source: Any, columns: Sequence[Column]) -> Iterator[tuple[Any, list[Any]]]:
+def _paired_columns(source: Any, columns: Sequence[Column]) -> Iterator[tuple[Any, list[Any]]]:
     """Every chunk of rows that is not empty, and the blocks of the columns that belong to it."""
-    tuples = source.tuples if isinstance(source, Side) else None
+    tuples = source.tuples if isinstance(source, _Side) else None
     held = {
         i: column.make(as_host(column.values))
         for i, column in enumerate(columns)
-        if column.values is not None and not isinstance(column.values, Side)
+        if column.values is not None and not isinstance(column.values, _Side)
     }
     total = 0
     for parts in ((chunk,) for chunk in source) if tuples is None else tuples:

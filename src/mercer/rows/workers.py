@@ -10,7 +10,7 @@ import numpy as np
 
 from ..engine import MatrixProduct, MemoryLimitError, coordinates_bytes, gram, readable, rows_of
 from ..kernels import Kernel
-from .dask import Partitions, bytes_of, is_dask, task
+from .dask import Partitions, bytes_of, task
 
 # Shares of a product for every thread of the cluster, so that all end at about the same time.
 _SHARES_PER_THREAD = 2
@@ -25,11 +25,6 @@ class Workers:
     Each worker is sent all points once. The Dask collection X says where tasks run, and in how
     many pieces at least.
     """
-
-    @classmethod
-    def of(cls, X: Any) -> "Workers | None":
-        """Those of the cluster where the rows of X are; None for rows that are elsewhere."""
-        return cls(X) if is_dask(X) else None
 
     def __init__(self, X: Any) -> None:
         self.parts = Partitions(X)

@@ -62,7 +62,7 @@ def radii_of_one(rho2: float, tau: float, length: float, like: Array) -> Radii:
     return Radii(rho2, tau, length, no)
 
 
-def omega(length: Any, xp: Any) -> Any:
+def _omega(length: Any, xp: Any) -> Any:
     """The part of k(x, x) that underflow can hide: next to nothing, except for tiny points."""
     info = xp.finfo(length.dtype)
     tiny, eps = float(info.smallest_normal), float(info.eps)
@@ -108,7 +108,7 @@ def bound(
 def _radius(x: Radii, eta: float) -> Any:
     """R(x) of the argument above."""
     xp = namespace(x.rho2)
-    return xp.sqrt(x.rho2 + 2 * eta * x.tau**2 + omega(x.length, xp))
+    return xp.sqrt(x.rho2 + 2 * eta * x.tau**2 + _omega(x.length, xp))
 
 
 def _size(x: Radii, eta: float, mean: Radii | None) -> Any:
@@ -143,7 +143,7 @@ def _pairs(x: Radii, z: Radii, eta: float) -> Any:
     def smaller(a: Array, b: Array) -> Any:
         return xp.where(b < a, b, a)
 
-    least_x, least_z = omega(x.length, xp), omega(z.length, xp)
+    least_x, least_z = _omega(x.length, xp), _omega(z.length, xp)
     least = xp.sqrt(least_x)[:, None] * xp.sqrt(least_z)[None, :]
     # k(z, z) may underflow where k(x, z) does not.
     long_x, long_z = xp.sqrt(x.length**2 + least_x), xp.sqrt(z.length**2 + least_z)

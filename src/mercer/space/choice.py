@@ -28,7 +28,7 @@ from .landmarks import Corrected
 from .own_features import OwnFeatures, SparseFeatures
 
 # Rows on which a kernel of unknown validity is tested: of a sample, and of a look at some.
-TESTED, LOOKED_AT = 2000, 100
+_TESTED, _LOOKED_AT = 2000, 100
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def basis_for(kernel: Kernel, points: Any, options: MapOptions) -> str:
 def refute_by_sample(kernel: Kernel, points: Array) -> None:
     """A kernel of unknown validity is refuted here, if a sample can refute it."""
     if not kernel.is_proven:
-        most = min(TESTED, points.shape[0], matrix_rows(current().limit(points)))
+        most = min(_TESTED, points.shape[0], matrix_rows(current().limit(points)))
         factorize(kernel, kernel.layout.subset(points, np.arange(most)))
 
 
@@ -172,7 +172,7 @@ def refute_by_a_look(kernel: Kernel, points: Any) -> None:
     """
     if kernel.is_proven or kernel.runs_user_code:
         return
-    some = evenly(points.shape[0], LOOKED_AT)
+    some = evenly(points.shape[0], _LOOKED_AT)
     try:
         refute_by_sample(kernel, kernel.layout.subset(points, some))
     except NotPSDError as error:

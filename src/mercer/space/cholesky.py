@@ -52,7 +52,7 @@ _FULL_RANK = 640
 # Coordinates found on the way to the landmarks may differ from those that the factor gives by this
 # many times what the certificate allows, and the certificate is widened by it; beyond, they are
 # computed again.
-MOST_DISAGREEMENT = 4.0
+_MOST_DISAGREEMENT = 4.0
 # Values that tell the precision of a kernel that is not evaluated as a whole.
 _SAMPLED_ROWS = 16
 
@@ -131,7 +131,7 @@ def factorize(
         check_residuals(kernel, part, diagonal, eps)
         part.F = _scaled(part.F, lengths)
         factor, disagreement = refactorized(kernel, X, part, lengths, eps)
-        if np.array_equal(factor.indices, part.indices) and disagreement <= MOST_DISAGREEMENT:
+        if np.array_equal(factor.indices, part.indices) and disagreement <= _MOST_DISAGREEMENT:
             if factor.rank:  # what the factor knows of its landmarks is more exact
                 part.F = put(part.F, part.indices, slice(None), factor.C)
             factor.eps *= max(1.0, 2 * disagreement)

@@ -11,7 +11,7 @@ Fourier transforms (engine/nufft.py).
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import Any
@@ -41,49 +41,27 @@ from .protocol import ClosedSpace
 # Transforms are this much more accurate than the map.
 _FINER = 1e-3
 # Rows that are transformed at once.
-ROWS = 1 << 22
+_ROWS = 1 << 22
 
 
+@dataclass(eq=False, repr=False)
 class Fourier(ClosedSpace):
-    """Cosines and sines on a grid of frequencies.
+    """Cosines and sines on a grid of frequencies."""
 
-    kernel : bound to its data
-    columns : positions of the columns that the kernel looks at
-    low, high : the box, one number per column of these; infinite where the kernel is periodic
-    periods : P, one per column
-    frequencies : integers of shape (h, columns): one j of each pair j, -j
-    weights : w_0 and w_j of the frequencies, shape (1 + h,)
-    error : |k(x, z) - phi(x) . phi(z)| at most, for any two points of the box
-    corners : two rows of all columns between which the training rows lie
-    """
+    kernel: Kernel  # bound to its data
+    columns: np.ndarray  # positions of the columns that the kernel looks at
+    # The box, one number per column of these; infinite where the kernel is periodic.
+    low: np.ndarray
+    high: np.ndarray
+    periods: np.ndarray  # P, one per column
+    frequencies: np.ndarray  # integers of shape (h, columns): one j of each pair j, -j
+    weights_of_modes: np.ndarray  # w_0 and w_j of the frequencies, shape (1 + h,)
+    error: float = field()  # |k(x, z) - phi(x) . phi(z)| at most, for any two points of the box
+    corners: np.ndarray  # two rows of all columns between which the training rows lie
+    empty: Any  # no numbers, on the device of the rows, though frequencies stay on the host
 
     # The best accuracy of transforms.
     finest = nufft.FINEST
-
-    def __init__(
-        self,
-        kernel: Kernel,
-        columns: np.ndarray,
-        low: np.ndarray,
-        high: np.ndarray,
-        periods: np.ndarray,
-        frequencies: np.ndarray,
-        weights: np.ndarray,
-        error: float,
-        corners: np.ndarray,
-        like: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.columns = np.asarray(columns)
-        self.low, self.high, self.periods = low, high, periods
-        self.frequencies = frequencies
-        self.weights_of_modes = weights
-        self.error = float(error)
-        self.corners = corners
-        # On the device of the rows, though frequencies stay on the host.
-        dense = like is not None and not scipy.sparse.issparse(like)
-        empty = np.zeros((0,))
-        self.empty = on_device_of(empty, like, namespace(like).float64) if dense else empty
 
     @property
     def rank(self) -> int:
@@ -214,19 +192,16 @@ class Fourier(ClosedSpace):
         if nufft.runs_on(X):
             return nufft.values(self.phases(X), C, eps).T
         f = np.empty((n, len(C)))
-        for a in range(0, n, ROWS):
-            t = self.phases(rows_of(X, a, min(a + ROWS, n)))
-            f[a : a + ROWS] = nufft.values(t, C, eps).T
+        for a, b in tiles.cuts(n, _ROWS):
+            f[a:b] = nufft.values(self.phases(rows_of(X, a, b)), C, eps).T
         return on_device_of(f, self.empty)
 
     def images(self, X: Array, V: Array, *, eps: float | None = None) -> np.ndarray:
         """coordinates(X).T @ V for a matrix V on the host, by transforms of this accuracy."""
-        total = np.zeros((self.rank, V.shape[1]))
-        for a in range(0, X.shape[0], ROWS):
-            b = min(a + ROWS, X.shape[0])
+        total, eps = np.zeros((self.rank, V.shape[1])), self.accuracy if eps is None else eps
+        for a, b in tiles.cuts(X.shape[0], _ROWS):
             t, v = self.phases(rows_of(X, a, b)), np.ascontiguousarray(V[a:b].T)
-            used = self.accuracy if eps is None else eps
-            total += self.from_sums(nufft.sums(t, v, self.reach, used))
+            total += self.from_sums(nufft.sums(t, v, self.reach, eps))
         return total
 
     def coefficients(self, coef: Array) -> np.ndarray:
@@ -234,25 +209,19 @@ class Fourier(ClosedSpace):
         h, m = len(self.frequencies), self.reach
         C = np.zeros((coef.shape[1], *[2 * k + 1 for k in m]), dtype=complex)
         flat = C.reshape(coef.shape[1], -1)
+        middle, places = flat.shape[1] // 2, _places(self.frequencies, m)
         scaled = (coef.T[:, 1 : 1 + h] - 1j * coef.T[:, 1 + h :]) * self.amplitudes[1:] / 2
-        flat[:, self.positions(self.frequencies, m)] = scaled
-        flat[:, self.positions(-self.frequencies, m)] = np.conj(scaled)
-        flat[:, flat.shape[1] // 2] = coef[0] * self.amplitudes[0]
+        flat[:, middle + places], flat[:, middle - places] = scaled, np.conj(scaled)
+        flat[:, middle] = coef[0] * self.amplitudes[0]
         return C
 
     def from_sums(self, F: Any) -> np.ndarray:
         """Phi'v for v with F_k = sum_i v_i exp(-2 pi i k . t_i), k = -m..m; one column per F."""
-        flat = F.reshape(len(F), -1)
-        mine = flat[:, self.positions(self.frequencies, self.reach)]
-        a = self.amplitudes
-        zero = flat[:, flat.shape[1] // 2, None].real * a[0]
+        flat, a = F.reshape(len(F), -1), self.amplitudes
+        middle = flat.shape[1] // 2
+        mine = flat[:, middle + _places(self.frequencies, self.reach)]
+        zero = flat[:, middle, None].real * a[0]
         return np.concatenate([zero, mine.real * a[1:], -mine.imag * a[1:]], axis=1).T
-
-    @staticmethod
-    def positions(frequencies: Array, m: tuple[int, ...]) -> Any:
-        """Positions of frequencies in a flattened grid -m..m."""
-        shape = tuple(2 * k + 1 for k in m)
-        return np.ravel_multi_index(tuple((frequencies + np.array(m)).T), shape)
 
     # --- sums over rows ---------------------------------------------------------------------------
 
@@ -275,7 +244,7 @@ class Fourier(ClosedSpace):
             mine = (None if v is None else as_numpy(v)[a:b] for v in (T, weights))
             return self._sums(rows_of(points, a, b), eps, *mine)
 
-        return reduce(add, (part(a, b) for a, b in tiles.cuts(points.shape[0], ROWS)))
+        return reduce(add, (part(a, b) for a, b in tiles.cuts(points.shape[0], _ROWS)))
 
     def _sums(self, points: Array, eps: float, T: Any, weights: Any) -> "_FourierSums":
         m, t = self.reach, self.phases(points)
@@ -301,11 +270,11 @@ class Fourier(ClosedSpace):
         frequencies, own = self.frequencies[some], self.amplitudes
         amplitudes = np.concatenate([own[:1], own[1:][some]])
         m, h = tuple(k // 2 for k in generator.shape), len(frequencies)
-        with_zero = np.concatenate([np.zeros((1, len(m)), dtype=int), frequencies])
+        j = np.concatenate([[0], _places(frequencies, m)])
         A = np.empty((1 + 2 * h, 1 + 2 * h))
-        flat = generator.ravel()
-        apart = flat[_pairs(with_zero, -with_zero, m)]  # g at j - l
-        along = flat[_pairs(with_zero, with_zero, m)]  # g at j + l
+        flat, middle = generator.ravel(), generator.size // 2
+        apart = flat[middle + j[:, None] - j[None, :]]  # g at j - l
+        along = flat[middle + j[:, None] + j[None, :]]  # g at j + l
         A[: 1 + h, : 1 + h] = (apart.real + along.real) / 2
         A[1 + h :, 1 + h :] = (apart.real - along.real)[1:, 1:] / 2
         # cos(j) sin(l) = (sin(l + j) + sin(l - j)) / 2, and the sum of sines is -Im g.
@@ -371,9 +340,8 @@ def _middle(F: np.ndarray, m: tuple[int, ...]) -> np.ndarray:
     return F[tuple(slice(k, F.shape[a] - k) for a, k in enumerate(m))]
 
 
-def _pairs(left: np.ndarray, right: np.ndarray, m: tuple[int, ...]) -> np.ndarray:
-    """Positions of left_i + right_j in a flattened grid -m..m."""
-    shape = tuple(2 * k + 1 for k in m)
-    strides = np.cumprod([1, *shape[:0:-1]])[::-1]
-    centre = int(np.dot(m, strides))
-    return (left @ strides)[:, None] + (right @ strides)[None, :] + centre
+def _places(frequencies: np.ndarray, m: tuple[int, ...]) -> np.ndarray:
+    """Places of frequencies in a flattened grid -m..m, counted from its middle: they add."""
+    strides = np.cumprod([1, *(2 * k + 1 for k in m[:0:-1])])[::-1]
+    places: np.ndarray = frequencies @ strides
+    return places

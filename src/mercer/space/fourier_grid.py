@@ -10,33 +10,41 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..engine import MemoryLimitError, coordinates_bytes, current, namespace, readable, rows_of
+from ..engine import (
+    MemoryLimitError,
+    coordinates_bytes,
+    current,
+    namespace,
+    on_device_of,
+    readable,
+    rows_of,
+)
 from ..kernels import KERNELS, Kernel, TooManyModesError
 from .fourier import Fourier
 
 # Relative to k(x, x), where none is asked for; and the smallest that rounding leaves room for.
-DEFAULT_TOL, SMALLEST_TOL = 1e-8, 1e-13
+_DEFAULT_TOL, _SMALLEST_TOL = 1e-8, 1e-13
 # The box is wider than the rows, by this share of their extent on each side.
 _MARGIN = 0.05
 # Nonuniform transforms exist in one to three columns.
 _MOST_COLUMNS = 3
 # An error message tries these tolerances, and these factors of the length scale.
-LOOSER, LONGER = 10.0 ** np.arange(-1, -13, -1), 2.0 ** np.arange(20, 0, -1)
+_LOOSER, _LONGER = 10.0 ** np.arange(-1, -13, -1), 2.0 ** np.arange(20, 0, -1)
 
 # Tolerances of the map that are tried, the largest first; the last is as good as rounding allows.
-TOLERANCES = (*10.0 ** -np.arange(4.0, 13.0, 0.5), SMALLEST_TOL)
+_TOLERANCES = (*10.0 ** -np.arange(4.0, 13.0, 0.5), _SMALLEST_TOL)
 # The residual is a multiple of its estimate, where rows crowd.
-SAFETY = 0.1
+_SAFETY = 0.1
 # The estimate takes coefficients to be as large as they can be; less may do, by this factor.
-HOPE = 1e3
+_HOPE = 1e3
 # Seconds on one core of a common machine: one point in a transform of 14 digits (and, for each
 # point of the grid that it is spread to, the second), one frequency in a fast Fourier transform of
 # all products, one operation of linear algebra.
-POINT, SPREAD, FREQUENCY, OPERATION = 6e-8, 7e-10, 2.5e-8, 5e-11
+_POINT, _SPREAD, _FREQUENCY, _OPERATION = 6e-8, 7e-10, 2.5e-8, 5e-11
 # Points along a column that a point is spread to, and the products that iterations take.
-WIDTH, PRODUCTS = 15, 50
+_WIDTH, _PRODUCTS = 15, 50
 # Coordinates whose equations are solved directly, or which precondition the iterations.
-WRITTEN_OUT = 2000
+_WRITTEN_OUT = 2000
 
 
 @dataclass(frozen=True)
@@ -80,10 +88,10 @@ def fourier_space(
     form = kernel.fourier_form()
     if form is None:
         raise ValueError(f"{FourierPlan.no_series(kernel)}. Use basis='cholesky'.")
-    tol = DEFAULT_TOL if tol is None else tol
-    if tol < SMALLEST_TOL:
+    tol = _DEFAULT_TOL if tol is None else tol
+    if tol < _SMALLEST_TOL:
         raise ValueError(
-            f"basis='fourier' is certified to tol={SMALLEST_TOL:g} at best, got tol={tol:g}."
+            f"basis='fourier' is certified to tol={_SMALLEST_TOL:g} at best, got tol={tol:g}."
         )
     low, high = extent.with_margin() if box is None else _checked_box(box, extent)
     width = high - low
@@ -98,7 +106,7 @@ def fourier_space(
             f"basis='fourier' is for kernels of one to {_MOST_COLUMNS} columns; {kernel!r} looks "
             f"at {len(active)}. Choose columns with OnColumns, or use basis='cholesky'."
         )
-    most = room(len(active))
+    most = _room(len(active))
     if math.prod(2.0 * m + 1) > most:
         reason = f"about {math.prod(2.0 * m + 1):.2g} frequencies"
         raise MemoryLimitError(_too_many(kernel, form, width, tol, max_rank, reason))
@@ -110,6 +118,9 @@ def fourier_space(
         reason = f"{rank} coordinates"
         raise ValueError(_too_many(kernel, form, width, tol, max_rank, reason))
     endless = form.reach(width, tol)[0][active] == 0
+    first, empty = extent.first, np.zeros(0)
+    if not scipy.sparse.issparse(first):
+        empty = on_device_of(empty, first, namespace(first).float64)
     return Fourier(
         kernel,
         active,
@@ -118,13 +129,13 @@ def fourier_space(
         periods[active],
         frequencies,
         weights,
-        error,
+        float(error),
         np.stack([extent.low, extent.high]),
-        extent.first,
+        empty,
     )
 
 
-def room(d: int) -> float:
+def _room(d: int) -> float:
     """Frequencies that fit the memory."""
     return current().limit() / _sums_bytes(1, d)
 
@@ -185,14 +196,14 @@ def _too_many(
     kernel: Kernel, form: Any, width: np.ndarray, tol: float, max_rank: int | None, reason: object
 ) -> str:
     """The refusal, with what would fit: a larger tolerance, or a longer length scale."""
-    most = room(int(np.sum(width > 0))) if max_rank is None else max_rank
+    most = _room(int(np.sum(width > 0))) if max_rank is None else max_rank
     advice = []
     # From cheap to dear, as long as it fits.
-    looser = [*takewhile(lambda t: _count(form, width, t) <= most, LOOSER[tol < LOOSER])]
+    looser = [*takewhile(lambda t: _count(form, width, t) <= most, _LOOSER[tol < _LOOSER])]
     if looser:
         advice.append(f"tol={looser[-1]:.0e}")
     # A kernel on a box that is shorter by a factor is one whose length is longer by it.
-    longer = [*takewhile(lambda c: _count(form, width / c, tol) <= most, LONGER)]
+    longer = [*takewhile(lambda c: _count(form, width / c, tol) <= most, _LONGER)]
     if longer:
         advice.append(f"length scales {longer[-1]:.0f} times as long")
     hint = f"{' or '.join(advice)} would fit" if advice else "use a smoother kernel"
@@ -253,29 +264,29 @@ class FourierPlan:
         if form is None or not alpha > 0 or not form.size > 0:
             return None
         n, (low, high) = extent.n, extent.with_margin()
-        wanted = SAFETY * aim * alpha / (math.sqrt(n) * form.size)
+        wanted = _SAFETY * aim * alpha / (math.sqrt(n) * form.size)
 
         @cache
         def grid(i: int) -> tuple[float, int] | None:
             """(frequencies, columns) for a tolerance; None where there are too many."""
             try:
-                m = form.modes(form.periods(high - low, TOLERANCES[i]), TOLERANCES[i])
+                m = form.modes(form.periods(high - low, _TOLERANCES[i]), _TOLERANCES[i])
             except (TooManyModesError, ValueError):  # or periods that have no common multiple
                 return None
             return math.prod(2.0 * m + 1), max(1, int(np.count_nonzero(m)))
 
         def is_enough(i: int) -> bool:
             found = grid(i)
-            return found is None or TOLERANCES[i] <= wanted * math.sqrt(found[0])
+            return found is None or _TOLERANCES[i] <= wanted * math.sqrt(found[0])
 
-        i = bisect_left(range(len(TOLERANCES)), True, key=is_enough)
-        if i == len(TOLERANCES) or grid(i) is None:
+        i = bisect_left(range(len(_TOLERANCES)), True, key=is_enough)
+        if i == len(_TOLERANCES) or grid(i) is None:
             i -= 1  # less may do
         found = None if i < 0 else grid(i)
         if found is None:
             return None
-        (frequencies, d), tol = found, float(TOLERANCES[i])
-        if d > _MOST_COLUMNS or tol > HOPE * wanted * math.sqrt(frequencies):
+        (frequencies, d), tol = found, float(_TOLERANCES[i])
+        if d > _MOST_COLUMNS or tol > _HOPE * wanted * math.sqrt(frequencies):
             return None
         return cls(
             kernel,
@@ -298,9 +309,9 @@ class FourierPlan:
 
 def _seconds(n: int, d: int, frequencies: float, n_targets: int) -> float:
     """Three transforms for every target and one for the rows; then the equations."""
-    transforms: float = (1 + 2 * n_targets) * n * (POINT + SPREAD * WIDTH**d)
-    written = min(frequencies, WRITTEN_OUT)
-    equations = OPERATION * written**3 + 1e-8 * written**2
-    if frequencies > WRITTEN_OUT:
-        equations += PRODUCTS * n_targets * FREQUENCY * 2**d * frequencies
+    transforms: float = (1 + 2 * n_targets) * n * (_POINT + _SPREAD * _WIDTH**d)
+    written = min(frequencies, _WRITTEN_OUT)
+    equations = _OPERATION * written**3 + 1e-8 * written**2
+    if frequencies > _WRITTEN_OUT:
+        equations += _PRODUCTS * n_targets * _FREQUENCY * 2**d * frequencies
     return transforms + equations

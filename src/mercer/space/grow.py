@@ -38,7 +38,7 @@ _GROWING = 3
 _FEWEST = 1000
 # Rows whose ranks tell how the rank grows, and how much of the prediction is certain enough to
 # refuse by: ranks grow more slowly with more rows, never faster.
-PROBED, CERTAIN = (1000, 2000), 0.5
+_PROBED, _CERTAIN = (1000, 2000), 0.5
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _sample_that_fits(kernel: Kernel, sample: Any, options: MapOptions) -> Any:
     points, n = sample.points, sample.points.shape[0]
     limit, size = current().limit(points), itemsize(tiles.allocate(points, (1, 1)))
     most = n if options.max_rank is None else min(n, options.max_rank)
-    probed = [min(m, matrix_rows(limit) * m // PROBED[-1]) for m in PROBED]
+    probed = [min(m, matrix_rows(limit) * m // _PROBED[-1]) for m in _PROBED]
     if most <= MapBytes.streamed_rank(n, limit, size) or n <= probed[-1]:
         return sample
     tol, order = default_tol(eps_of(points), options.tol), current().rng().permutation(n)
@@ -116,7 +116,7 @@ def _sample_that_fits(kernel: Kernel, sample: Any, options: MapOptions) -> Any:
     few, many = (max(rank, 1) for rank in ranks)
     growth = np.log(many / few) / np.log(probed[1] / probed[0])
     predicted = min(n, int(many * (n / probed[1]) ** growth))
-    rank = min(most, max(many, int(CERTAIN * predicted)))
+    rank = min(most, max(many, int(_CERTAIN * predicted)))
     for rows in (n, n // 2, n // 4, n // 8):
         fits = MapBytes.streamed_rank(rows, limit, size)
         if min(most, predicted) <= min(fits, rows // 2):
@@ -162,7 +162,7 @@ def certify_and_grow(
         room = max(space.rank + 1, MapBytes.streamed_rank(drawn, limit, size, _GROWING))
         stop = min(most, room) if max_rank is None else min(most, room, max_rank)
         before = space.rank
-        space, left = grown(space, points, positions, tol, stop)
+        space, left = _grown(space, points, positions, tol, stop)
         # Rows that no landmark can explain to tol, because of rounding, are reported as they are.
         stuck = space.rank == before
         if len(positions) == kept.count and (left[0] <= tol or stuck or space.rank == max_rank):
@@ -181,7 +181,7 @@ def _relative_residuals(factor: Landmarks, X: Array) -> tuple[np.ndarray, np.nda
     return rho2, rho2 / np.where(diagonal > 0, diagonal, 1.0)
 
 
-def grown(
+def _grown(
     factor: Landmarks, X: Array, positions: np.ndarray, tol: float, max_rank: int | None
 ) -> tuple[Landmarks, tuple[float, float]]:
     """The factor with landmarks from X added until X's residuals are at most tol.
@@ -209,7 +209,7 @@ def grown(
 def extended(
     factor: Any, X: Array, positions: np.ndarray, tol: float | None, max_rank: int | None
 ) -> tuple[Landmarks, tuple[float, float]]:
-    """As `grown`, and old coordinates keep their values: new landmarks only add columns.
+    """As `_grown`, and old coordinates keep their values: new landmarks only add columns.
 
     ([NPT] Lemma 5.) So landmarks stay in the order in which they came, and one with a tiny residual
     would amplify the rounding of all that come later: residuals below sqrt(eps) stay as they are.

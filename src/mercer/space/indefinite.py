@@ -4,13 +4,12 @@ Pivoted Cholesky does not see indefiniteness ([[0, 1], [1, 0]] passes): the fact
 the matrix on a few random vectors, and where they differ the smallest eigenvector is the witness.
 """
 
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.linalg
 
-from ..engine import Array, as_numpy, eps_of, namespace
+from ..engine import Array, as_numpy, eps_of, namespace, tiles
 from ..kernels import Kernel, NotPSDError
 
 OPTIONS = ("raise", "clip", "flip", "shift")
@@ -39,15 +38,13 @@ def value_eps(K: Array, eps: float) -> float:
     single = float(np.finfo(np.float32).eps)
     if eps >= single:
         return eps
+    blocks = tiles.cuts(K.shape[0], _ROWS)
     with np.errstate(over="ignore", under="ignore"):
-        if not all(np.array_equal(k, k.astype(np.float32)) for k in _blocks(K)):
+        parts = (as_numpy(K[a:b, :]) for a, b in blocks)
+        if not all(np.array_equal(k, k.astype(np.float32)) for k in parts):
             return eps
-    return eps if all(np.array_equal(k, np.rint(k)) for k in _blocks(K)) else single
-
-
-def _blocks(K: Array) -> Iterator[np.ndarray]:
-    n = K.shape[0]
-    return (as_numpy(K[a : min(a + _ROWS, n), :]) for a in range(0, n, _ROWS))
+    parts = (as_numpy(K[a:b, :]) for a, b in blocks)
+    return eps if all(np.array_equal(k, np.rint(k)) for k in parts) else single
 
 
 def _noise_floor(n: int, eps: float) -> float:
@@ -60,8 +57,7 @@ def check_symmetric(kernel: Kernel, K: Array, eps: float | None = None) -> bool:
     eps = value_eps(K, eps_of(K)) if eps is None else eps
     xp, n = namespace(K), K.shape[0]
     worst, where, size = 0.0, (0, 0), 0.0
-    for a in range(0, n, _ROWS):
-        b = min(a + _ROWS, n)
+    for a, b in tiles.cuts(n, _ROWS):
         size = max(size, float(xp.max(xp.abs(K[a:b, :]))))
         difference = xp.abs(K[a:b, a:] - K[a:, a:b].T)
         if float(xp.max(difference)) > worst:
@@ -81,11 +77,18 @@ def check_symmetric(kernel: Kernel, K: Array, eps: float | None = None) -> bool:
 def symmetrised(kernel: Kernel, K: np.ndarray, eps: float) -> np.ndarray:
     """(K + K') / 2 over K, in blocks; an asymmetry beyond rounding is refused."""
     if check_symmetric(kernel, K, eps):
-        for a in range(0, len(K), _ROWS):
-            b = min(a + _ROWS, len(K))
+        for a, b in tiles.cuts(len(K), _ROWS):
             half = 0.5 * K[a:b, a:] + 0.5 * K[a:, a:b].T
             K[a:b, a:], K[a:, a:b] = half, half.T
     return K
+
+
+def _refute(kernel: Kernel, why: str, witness: np.ndarray, remedy: str = _HINT) -> NoReturn:
+    raise NotPSDError(
+        f"{kernel!r} is not positive semi-definite on this data: {why}",
+        witness=witness / np.linalg.norm(witness),
+        remedy=remedy,
+    )
 
 
 def check_diagonal(kernel: Kernel, diagonal: Array, eps: float) -> None:
@@ -95,12 +98,8 @@ def check_diagonal(kernel: Kernel, diagonal: Array, eps: float) -> None:
     smallest, largest = float(xp.min(diagonal)), float(xp.max(diagonal))
     if smallest < -_noise_floor(diagonal.shape[0], eps) * max(largest, 0.0):
         i = int(xp.argmin(diagonal))
-        raise NotPSDError(
-            f"{kernel!r} is not positive semi-definite on this data: k(x, x) = {smallest:.4g} for "
-            f"point {i}.",
-            witness=np.eye(1, diagonal.shape[0], i)[0],
-            remedy=_HINT,
-        )
+        witness = np.eye(1, diagonal.shape[0], i)[0]
+        _refute(kernel, f"k(x, x) = {smallest:.4g} for point {i}.", witness)
 
 
 def check_zero_diagonal(kernel: Kernel, diagonal: Any, some: np.ndarray, K: Any) -> None:
@@ -111,11 +110,12 @@ def check_zero_diagonal(kernel: Kernel, diagonal: Any, some: np.ndarray, K: Any)
     i, j = np.unravel_index(np.abs(K).argmax(), K.shape)
     witness = np.zeros(diagonal.shape[0])
     witness[some[i]], witness[some[j]] = 1.0, -np.sign(K[i, j])
-    raise NotPSDError(
-        f"{kernel!r} is not positive semi-definite on this data: k(x, x) = 0 for every point, and "
-        f"k(x, z) = {K[i, j]:.4g} for points {some[i]} and {some[j]}.",
-        witness=witness / 2**0.5,
-        remedy=_remedy(diagonal, K),
+    _refute(
+        kernel,
+        f"k(x, x) = 0 for every point, and k(x, z) = {K[i, j]:.4g} for points {some[i]} and "
+        f"{some[j]}.",
+        witness,
+        _remedy(diagonal, K),
     )
 
 
@@ -141,12 +141,8 @@ def probe(
     floor = _noise_floor(n, eps)
     least = kernel.layout.absolute_noise(floor * size) * (witness @ witness)
     if value < -floor and value < -least:
-        raise NotPSDError(
-            f"{kernel!r} is not positive semi-definite on this data: the smallest eigenvalue of "
-            f"the normalised kernel matrix is {value:.4g}.",
-            witness=witness / np.linalg.norm(witness),
-            remedy=_remedy(K.diagonal(), K),
-        )
+        why = f"the smallest eigenvalue of the normalised kernel matrix is {value:.4g}."
+        _refute(kernel, why, witness, _remedy(K.diagonal(), K))
 
 
 def check_residuals(kernel: Kernel, part: Any, diagonal: Array, eps: float) -> None:
@@ -165,12 +161,11 @@ def check_residuals(kernel: Kernel, part: Any, diagonal: Array, eps: float) -> N
     a[part.indices] = -scipy.linalg.solve_triangular(C, F[worst], lower=True, trans=1)
     a[worst] += 1.0
     a /= np.sqrt(np.maximum(d, np.finfo(float).eps * d.max()))
-    raise NotPSDError(
-        f"{kernel!r} is not positive semi-definite on this data: point {worst} has a relative "
-        f"residual of {value:.4g} after {F.shape[1]} landmarks (only the landmarks' columns were "
-        "tested).",
-        witness=a / np.linalg.norm(a),
-        remedy=_HINT,
+    _refute(
+        kernel,
+        f"point {worst} has a relative residual of {value:.4g} after {F.shape[1]} landmarks (only "
+        "the landmarks' columns were tested).",
+        a,
     )
 
 

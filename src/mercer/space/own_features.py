@@ -35,7 +35,7 @@ class OwnFeatures(ClosedSpace):
     def __init__(self, kernel: Kernel, X: Array) -> None:
         self.kernel = kernel
         self.point = rows_of(X, 0, 1)  # rounding depends on its columns
-        self.first = features(kernel, self.point)
+        self.first = self.coordinates(self.point)
         self.nonzeros = None
 
     @property
@@ -62,18 +62,14 @@ class OwnFeatures(ClosedSpace):
                 "basis='cholesky' with max_rank, float32, or a larger memory_limit."
             )
 
-    def coordinates(self, X: Array) -> Any:
-        return features(self.kernel, X)
+    def coordinates(self, X: Any) -> Any:
+        """phi(x) for every row; sparse rows are filled first, since few of theirs stay zero."""
+        X = X.toarray() if scipy.sparse.issparse(X) else X
+        return self.kernel.finite(self.kernel.features, X)
 
     def roundoff(self) -> float:
         units: float = self.rank**0.5 + self.kernel.rounding(self.point)
         return 0.5 * eps_of(self.example) * units
-
-
-def features(kernel: Kernel, X: Any) -> Any:
-    """The kernel's own coordinates; sparse rows are filled first, since few of theirs stay zero."""
-    X = X.toarray() if scipy.sparse.issparse(X) else X
-    return kernel.finite(kernel.features, X)
 
 
 class SparseFeatures(OwnFeatures):

@@ -50,7 +50,7 @@ _MOST_RANDOM = 512
 _LEAST_SHARE = 1e-4
 
 
-class Greedy:
+class _Greedy:
     """The largest residuals first: the smallest worst residual."""
 
     ordered = True
@@ -72,7 +72,7 @@ class Greedy:
         return largest_first(G, max(self.share * float(G.diagonal().max()), floor), most)
 
 
-class Random(Greedy):
+class _Random(_Greedy):
     """Probability proportional to the residual, by rejection (accelerated RPCholesky)."""
 
     ordered = False
@@ -92,13 +92,13 @@ class Random(Greedy):
         draws = self.rng.random(len(G))
         # A proposal was drawn by its residual before the block; it stays with the share that is
         # left after the accepted ones.
-        drawn = in_order(G, lambda g, i: draws[i] * before[i] < g[i] and g[i] > floor, most)
+        drawn = _in_order(G, lambda g, i: draws[i] * before[i] < g[i] and g[i] > floor, most)
         # The order within a block is free, and this one is stable.
         order, L = largest_first(G[np.ix_(drawn, drawn)], floor, most)
         return drawn[order], L
 
 
-class Uniform(Greedy):
+class _Uniform(_Greedy):
     """Every point alike: what most libraries do, kept for comparison.
 
     Points are visited in a random order. Those that were refused, being nearly explained while
@@ -117,8 +117,7 @@ class Uniform(Greedy):
         return chosen
 
 
-def rule(name: str, rng: Any) -> Greedy:
-    return {"greedy": Greedy, "random": Random, "uniform": Uniform}[name](rng)
+_RULES = {"greedy": _Greedy, "random": _Random, "uniform": _Uniform}
 
 
 def largest_first(G: Any, threshold: float, most: int) -> tuple[np.ndarray, np.ndarray]:
@@ -133,7 +132,7 @@ def largest_first(G: Any, threshold: float, most: int) -> tuple[np.ndarray, np.n
     return order[:rank] - 1, np.tril(A[:rank, :rank])
 
 
-def in_order(G: Any, keeps: Callable[[np.ndarray, int], bool], most: int) -> np.ndarray:
+def _in_order(G: Any, keeps: Callable[[np.ndarray, int], bool], most: int) -> np.ndarray:
     """The pivots that `keeps(residuals, i)` accepts when they are asked one after the other."""
     residual = G.diagonal().copy()
     L = np.zeros_like(G)
@@ -205,7 +204,7 @@ def partial_cholesky(
         F[:, :r] = start
         residuals = residuals * (1.0 - as_numpy(row_norms(start, xp)).astype(np.float64))
     weights = as_numpy(lengths).astype(np.float64) ** 2
-    choose = rule(pivots, rng)
+    choose = _RULES[pivots](rng)
     taken: list[int] = []
     inverse_lengths = 1.0 / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
     # Small products between the passes would wake BLAS's own threads, which go on spinning for tens

@@ -42,7 +42,7 @@ from ..kernels import Kernel
 # passes over K but larger bases; checking earlier only costs small eigenproblems.
 _BLOCK = 16
 # Vectors of the basis that there must be room for.
-LEAST_BASIS = 40 * _BLOCK
+_LEAST_BASIS = 40 * _BLOCK
 # The first Ritz check, in multiples of the number of wanted pairs.
 _FIRST_CHECK = 3.0
 
@@ -156,7 +156,7 @@ class Eigenpairs:
         k = min(k, n)
         # One product serves two: row means of K, and a start that has seen K once.
         seen = product(_start(n, k, like, random_state, last=1.0))
-        pairs = krylov(product, n, k, like, tol=tol, start=seen[:-1, :])
+        pairs = _krylov(product, n, k, like, tol=tol, start=seen[:-1, :])
         pairs.row_means = seen[-1, :] / n
         return pairs
 
@@ -199,10 +199,10 @@ def _product(kernel: Kernel, X: Array) -> Callable[[Any], Any]:
     if matrix_bytes(n, size=size) <= limit:
         K = tiles.evaluate(kernel, X)
         return lambda V: V @ K  # a few rows on the left: BLAS then reads K once, K V' takes 1.5 x
-    needed = coordinates_bytes(n, LEAST_BASIS, size=size)
+    needed = coordinates_bytes(n, _LEAST_BASIS, size=size)
     if needed > limit:
         raise MemoryLimitError(
-            f"a basis of {LEAST_BASIS} vectors for {n} points takes {readable(needed)}, more than "
+            f"a basis of {_LEAST_BASIS} vectors for {n} points takes {readable(needed)}, more than "
             f"memory_limit ({readable(limit)}). Use KernelMap(kernel, max_rank=...) as the kernel, "
             "or a larger memory_limit."
         )
@@ -218,7 +218,7 @@ def _product(kernel: Kernel, X: Array) -> Callable[[Any], Any]:
     return lambda V: tiles.multiply(kernel, X, S, V.T).T
 
 
-def krylov(
+def _krylov(
     product: Any, n: int, k: int, like: Any, *, tol: Any = 1e-7, start: Array | None = None
 ) -> Eigenpairs:
     """Leading eigenpairs of a symmetric matrix A, centred on both sides; `product` is V -> V A.
