@@ -244,8 +244,11 @@ def _compared(found, peers, kind, names):
         if not runs:
             continue
         mean = {c: float(np.mean([r[c]["error"] for r in runs])) for c in runs[0]}
-        # One row more that is wrong, so that no error is zero.
-        more = 1 / sum(r["mercer"]["tested"] for r in runs) if kind == "classes" else 0.0
+        # One row more that is wrong, so that no error is zero; of numbers, a ten-thousandth of the
+        # largest error, where one of them is.
+        more = 1e-4 * max(mean.values()) if min(mean.values()) == 0 else 0.0
+        if kind == "classes":
+            more = 1 / sum(r["mercer"]["tested"] for r in runs)
         to_each.append([(mean["mercer"] + more) / (mean[c] + more) for c in peers])
         ratios.append(max(to_each[-1]))
         first = runs[0]["mercer"]
