@@ -41,7 +41,8 @@ _LANDMARKS = 300
 _STANDARD_ERRORS = 1.0
 # Fewer columns are taken unless their mean loss is larger by so many standard errors.
 _CLEARLY_WORSE = 2.0
-# After so many folds a set of columns is given up that would not be taken as things stand.
+# A set of columns is given up after so many folds if their rows do not speak for it: most sets are
+# not taken, and each fold is a search.
 _FIRST_FOLDS = 2
 # Rows and rounds of a short search among sets of columns, and its parts: each judges what the
 # others found. More columns must also lower the mean loss by this share over the root of the rows.
@@ -154,7 +155,7 @@ class CrossFit:
     ) -> list[_Candidate]:
         """Metrics on these columns, with their predictions: one search per fold finds them all.
 
-        None of them where the first folds do not speak for these columns, rather than the rival's.
+        rival : with it the list is empty if the first folds do not speak for these columns
         """
         some = replace(self.rows, X=pts.take(self.rows.X.T, columns).T)
         cells = _DuplicateGroups.of(some, self.targets)
@@ -297,6 +298,6 @@ def _better(new: _Candidate, best: _Candidate) -> _Candidate:
 
 
 def _hopeful(gain: np.ndarray, *, fewer: bool) -> bool:
-    """Whether gains speak for columns: that they are not clearly losses, where these are fewer."""
+    """Tell whether gains speak for columns; fewer columns need only not lose clearly."""
     noise = gain.std() / len(gain) ** 0.5
     return bool(gain.mean() >= -_CLEARLY_WORSE * noise if fewer else gain.mean() > 0)
