@@ -18,7 +18,7 @@ FROM_FEW: dict[str, Any] = {"cv": 8, "train_size": 60}
 
 
 def signed(X: np.ndarray):
-    """Pixels from [0, 1] to [-1, 1]: its name stands in the kernels that people read."""
+    """Map pixels from [0, 1] to [-1, 1]. People read this name in the kernels that are printed."""
     return 2 * X - 1
 
 

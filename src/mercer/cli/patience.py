@@ -45,7 +45,7 @@ def estimate(model: Any, n: int) -> tuple[float, str]:
 
 
 def announce(model: Any, n: int, fits: int = 1) -> float:
-    """The seconds of so many fits; said, with what would be faster, where they are many."""
+    """Predict the seconds of some fits, and print them, with a faster choice, if they are many."""
     if fits * n <= _FEW_ROWS:
         return 0.0
     pace = _machine_pace()

@@ -44,13 +44,15 @@ class Form:
         cls,
         scale: Any,
         formula: Callable[[Any, Any], Any],
-        *known: Any,
+        function: str | None = None,
+        *numbers: float,
         of_distance: bool = True,
     ) -> "Form":
-        """A function of -|x - z|^2, or of <x, z>, of coordinates that are multiplied by the scale;
-        where `fused` has it `known` are its name and numbers."""
-        function, *numbers = known or (None,)
-        return cls((_Term(1.0, (Leaf(of_distance, scale, formula, function, tuple(numbers)),)),))
+        """A function of -|x - z|^2 or <x, z>, where coordinates are multiplied by the scale.
+
+        function, numbers : its name in `fused`, if it has one, and the parameters there
+        """
+        return cls((_Term(1.0, (Leaf(of_distance, scale, formula, function, numbers),)),))
 
     @classmethod
     def constant(cls, c: float) -> "Form":

@@ -166,11 +166,8 @@ class Polynomial(DotProduct):
         return int(self.degree) * integer_power(t + float(self.coef0), int(self.degree) - 1)
 
     def fused_form(self) -> Form | None:
-        scale, known = (
-            np.sqrt(as_numbers(self.gamma)),
-            ("power", float(self.coef0), int(self.degree)),
-        )
-        return Form.of(scale, self.formula, *known, of_distance=False)
+        scale, numbers = np.sqrt(as_numbers(self.gamma)), (float(self.coef0), int(self.degree))
+        return Form.of(scale, self.formula, "power", *numbers, of_distance=False)
 
     def features(self, X: Array) -> Array:
         require(self.coef0 >= 0, f"{self!r} is not a kernel (coef0 < 0): it has no feature map.")

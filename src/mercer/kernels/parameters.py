@@ -48,7 +48,7 @@ def as_numbers(value: Any):
 
 
 def checked_numbers(call: str, what: str, values: Any) -> np.ndarray:
-    """The same for `what` a kernel that is built by this `call` needs: finite numbers."""
+    """As `as_numbers`, of a matrix A that must be finite; errors say which `call` needs `what`."""
     try:
         numbers: np.ndarray = as_numbers(values)
     except (TypeError, ValueError):

@@ -180,7 +180,7 @@ def _unpacked(
 
 @task
 def _kept(shared: Any, block: Any, start: int, fingerprint: int | None) -> Any:
-    """Those that are kept, without the others."""
+    """The rows of a block that are kept."""
     check, keep = shared
     _compare(block, fingerprint)
     every = np.arange(block.shape[0])
