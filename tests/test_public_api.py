@@ -271,10 +271,41 @@ def test_every_method_is_documented(name):
 @pytest.mark.parametrize("name", CALLABLES)
 def test_every_choice_has_a_line_in_the_table_of_options(name):
     page = (Path(__file__).parent.parent / "docs/how-to/options.md").read_text(encoding="utf-8")
-    for parameter, given in inspect.signature(getattr(mercer, name)).parameters.items():
-        if get_origin(given.annotation) is Literal and not name.endswith("Display"):
-            missing = [v for v in get_args(given.annotation) if f'"{v}"`' not in page]
-            assert not missing, f"{parameter} of {name}"
+    for parameter, choices in choices_of(name).items():
+        assert [v for v in choices if f'"{v}"`' not in page] == [], f"{parameter} of {name}"
+
+
+def choices_of(name):
+    """The values of each parameter that has a few."""
+    if name.endswith("Display"):
+        return {}
+    thing = getattr(mercer, name)
+    function = inspect.unwrap(thing.__init__ if isinstance(thing, type) else thing)
+    own = getattr(function, "__globals__", {})  # none: object's, without parameters
+    given = inspect.signature(thing).parameters.items()
+    kinds = {p: eval(k, own) if isinstance(k := v.annotation, str) else k for p, v in given}
+    return {p: get_args(kind) for p, kind in kinds.items() if get_origin(kind) is Literal}
+
+
+def test_choices_are_seen():
+    assert choices_of("KernelSVC") == {"solver": ("auto", "dual", "landmarks")}
+
+
+def signatures(thing):
+    """What `help` writes of a name and its methods."""
+    members = inspect.getmembers(thing, callable) if isinstance(thing, type) else [("", thing)]
+    for name, function in members:
+        own = (getattr(function, "__module__", None) or "").startswith("mercer")
+        if own and inspect.isroutine(function) and (name[:1] != "_" or name == "__init__"):
+            yield f"{name}{inspect.signature(function)}"
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_help_shows_signatures_that_people_can_read(name):
+    """`ArrayLike`, not the union of everything that it stands for."""
+    written = list(signatures(getattr(mercer, name)))
+    assert written
+    assert [line for line in written if re.search(r"numpy\._typing|collections\.abc", line)] == []
 
 
 @pytest.mark.parametrize("name", PUBLIC)

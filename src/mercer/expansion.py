@@ -1,5 +1,7 @@
 """Expansion, the shape of every answer: z -> k(z, S) W + b; and RKHSFunction, one column of it."""
 
+from __future__ import annotations
+
 import numbers
 from dataclasses import dataclass
 from typing import Any
@@ -43,18 +45,18 @@ class Expansion(TravelsAsNumPy):
         """Points in the precision of the functions."""
         return pts.as_fitted_points(X, self.S, self.W.dtype)
 
-    def __matmul__(self, coef: np.ndarray) -> "Expansion":
+    def __matmul__(self, coef: np.ndarray) -> Expansion:
         """The functions z -> self(z) @ coef."""
         return self.with_coefficients(self.W @ coef, self.b @ coef)
 
-    def __mul__(self, factor: float) -> "Expansion":
+    def __mul__(self, factor: float) -> Expansion:
         return self.with_coefficients(factor * self.W, factor * self.b)
 
-    def with_coefficients(self, W: np.ndarray, b: np.ndarray) -> "Expansion":
+    def with_coefficients(self, W: np.ndarray, b: np.ndarray) -> Expansion:
         """Other functions on the same points."""
         return Expansion(self.kernel, self.S, W, b)
 
-    def column(self, j: int) -> "RKHSFunction":
+    def column(self, j: int) -> RKHSFunction:
         """One of the functions, as an element of the RKHS."""
         self.kernel.layout.require_data(
             "a precomputed kernel cannot be evaluated at new points; use landmark_weights(coef) of "
@@ -135,7 +137,7 @@ class RKHSFunction(TravelsAsNumPy):
         X, points = alike(pts.as_fitted_points(X, self.points, X.dtype), self.points, self.kernel)
         return tiles.multiply(self.kernel, X, points, self.coef[:, None])[:, 0]
 
-    def inner(self, other: "RKHSFunction") -> float:
+    def inner(self, other: RKHSFunction) -> float:
         """<f, g> = sum_ij a_i b_j k(x_i, y_j), where g is the `other` function."""
         self._same_space(other)
         values = self._values(other.points)
@@ -145,7 +147,7 @@ class RKHSFunction(TravelsAsNumPy):
         """|f| = sqrt(a'Ka)."""
         return max(self.inner(self), 0.0) ** 0.5
 
-    def __add__(self, other: "RKHSFunction") -> "RKHSFunction":
+    def __add__(self, other: RKHSFunction) -> RKHSFunction:
         self._same_space(other)
         points = pts.as_fitted_points(other.points, self.points, self.points.dtype)
         coef = namespace(self.coef).concat([self.coef, on_device_of(other.coef, self.coef)])
@@ -156,17 +158,17 @@ class RKHSFunction(TravelsAsNumPy):
         """0 + f, so that sum() of functions works."""
         return self if isinstance(zero, numbers.Real) and zero == 0 else NotImplemented
 
-    def __mul__(self, c: float) -> "RKHSFunction":
+    def __mul__(self, c: float) -> RKHSFunction:
         if not isinstance(c, numbers.Real):
             return NotImplemented
         return RKHSFunction(self.kernel, self.points, float(c) * self.coef, c * self.intercept)
 
     __rmul__ = __mul__
 
-    def __neg__(self) -> "RKHSFunction":
+    def __neg__(self) -> RKHSFunction:
         return -1.0 * self
 
-    def __sub__(self, other: "RKHSFunction") -> "RKHSFunction":
+    def __sub__(self, other: RKHSFunction) -> RKHSFunction:
         return self + (-1.0) * other
 
     def __repr__(self):

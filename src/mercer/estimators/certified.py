@@ -4,6 +4,8 @@ The certificate (solve/duality.py) bounds |f(z) - f*(z)| by sqrt(k(z, z)) times 
 z, f* being the exact solution on the same rows, and |b - b*| for every exact intercept.
 """
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Self

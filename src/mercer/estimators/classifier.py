@@ -1,5 +1,7 @@
 """KernelClassifier: the model to try first on a table with classes to predict."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping, MutableMapping
 from typing import Any, Self

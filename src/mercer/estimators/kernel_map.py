@@ -1,5 +1,7 @@
 """KernelMap: the exact, explicit, finite-dimensional feature map of a kernel on the data."""
 
+from __future__ import annotations
+
 from dataclasses import fields, replace
 from typing import Any, Literal, Self
 

@@ -1,5 +1,7 @@
 """Kernelized: any scikit-learn estimator in the feature space of a kernel ([NPT] III-B)."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable
 from dataclasses import replace

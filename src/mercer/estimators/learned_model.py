@@ -1,5 +1,7 @@
 """The base of KernelRegressor and KernelClassifier: a table in, a learned kernel, one exact fit."""
 
+from __future__ import annotations
+
 import hashlib
 import warnings
 from collections.abc import Callable, MutableMapping

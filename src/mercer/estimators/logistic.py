@@ -1,5 +1,7 @@
 """KernelLogistic: logistic regression in the feature space of a kernel, with a certificate."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np

@@ -5,6 +5,8 @@ rows, Phi'1, Phi'Phi and Phi'T for some targets T. So they fit in one pass over 
 from a stream, or on a cluster.
 """
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """ClassicalMDS: coordinates from distances, and of new points one at a time ([MDS] section 1)."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable
 from typing import Any, Self

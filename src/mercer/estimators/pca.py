@@ -1,5 +1,7 @@
 """KernelPCA: principal components of the feature space, by whichever of four equal ways is best."""
 
+from __future__ import annotations
+
 import numbers
 import warnings
 from dataclasses import dataclass, replace
@@ -56,7 +58,7 @@ class _Extremes:
     at: np.ndarray
 
     @classmethod
-    def of(cls, scores: Any, start: int = 0) -> "_Extremes":
+    def of(cls, scores: Any, start: int = 0) -> _Extremes:
         scores = as_numpy(scores).astype(np.float64)
         both = np.stack([scores, -scores])
         largest = both.max(axis=1)

@@ -1,5 +1,7 @@
 """KernelPCAL1: directions of largest L1 dispersion in the feature space ([NPT] IV-D)."""
 
+from __future__ import annotations
+
 import warnings
 
 import numpy as np

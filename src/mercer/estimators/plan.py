@@ -1,5 +1,7 @@
 """plan: what a fit would cost, before it is paid for."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

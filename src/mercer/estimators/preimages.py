@@ -9,6 +9,8 @@ A class takes part by registering with ``preimage_data``: points with their coor
 point of feature space is a sum over landmarks.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import singledispatch

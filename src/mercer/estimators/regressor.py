@@ -1,5 +1,7 @@
 """KernelRegressor: the model to try first on a table with a number to predict."""
 
+from __future__ import annotations
+
 from collections.abc import MutableMapping
 from typing import Any, Literal, Self, overload
 

@@ -1,5 +1,7 @@
 """KernelRidge: least squares in a feature space ([KERNELS] (2)-(8))."""
 
+from __future__ import annotations
+
 from operator import attrgetter
 from typing import Any, Literal, Self, overload
 

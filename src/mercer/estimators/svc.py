@@ -1,5 +1,7 @@
 """KernelSVC: the support vector machine of a kernel, with a certificate ([NPT] IV-B)."""
 
+from __future__ import annotations
+
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from typing import Literal

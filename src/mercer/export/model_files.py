@@ -5,6 +5,8 @@ A file is a zip archive of NumPy arrays and one table, in JSON, of the objects t
 attributes that it has. Everything else must be named by whoever loads the file.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import warnings

@@ -1,5 +1,7 @@
 """Kernels from elsewhere: a Gram matrix, a function, a feature function; `as_kernel` for all."""
 
+from __future__ import annotations
+
 import difflib
 import functools
 import numbers

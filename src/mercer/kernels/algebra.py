@@ -4,6 +4,8 @@ Every node knows the feature map that its rule carries: sums concatenate, produc
 pairwise products, powers take the symmetric ones.
 """
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Sequence

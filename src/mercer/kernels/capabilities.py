@@ -9,6 +9,8 @@ with the unit roundoff u of the data's precision (MATH.md section 7). A law of t
 kernel to it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
@@ -33,14 +35,14 @@ class Slopes(NamedTuple):
     p: Any
     e: Any
 
-    def __add__(self, other: Any) -> "Slopes":
+    def __add__(self, other: Any) -> Slopes:
         return Slopes(self.value + other.value, _plus(self.p, other.p), _plus(self.e, other.e))
 
-    def __mul__(self, other: Any) -> "Slopes":
+    def __mul__(self, other: Any) -> Slopes:
         own, others = self.inside(None, other.value), other.inside(None, self.value)
         return Slopes(self.value * other.value, _plus(own.p, others.p), _plus(own.e, others.e))
 
-    def inside(self, value: Any, slope: Any) -> "Slopes":
+    def inside(self, value: Any, slope: Any) -> Slopes:
         """Those of a function of k with this value and slope: the chain rule."""
         return Slopes(value, *(None if part is None else slope * part for part in (self.p, self.e)))
 

@@ -1,5 +1,7 @@
 """Kernels that sum over columns: nearness by absolute differences, and between histograms."""
 
+from __future__ import annotations
+
 from functools import cache
 from types import ModuleType
 from typing import Any

@@ -1,5 +1,7 @@
 """The base of kernels made of kernels: points, and capabilities that follow from the parts'."""
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Self

@@ -1,5 +1,7 @@
 """Kernels that see two points only through their inner product."""
 
+from __future__ import annotations
+
 from types import ModuleType
 from typing import Any
 

@@ -4,6 +4,8 @@ What Python's own parser makes of the text is walked node by node; only kernel n
 operators of the algebra and its two methods have a meaning here. Errors point at the place.
 """
 
+from __future__ import annotations
+
 import ast
 import difflib
 import operator

@@ -1,5 +1,7 @@
 """Kernels on objects, and among them inner products of features, which may be sparse."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Callable
 from typing import Any

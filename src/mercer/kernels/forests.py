@@ -1,5 +1,7 @@
 """ForestKernel: rows are alike where the trees of a fitted forest put them in the same leaf."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

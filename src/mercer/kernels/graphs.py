@@ -3,6 +3,8 @@
 Graphs come in the forms that people have them in, and are read into one flat form for a sample.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

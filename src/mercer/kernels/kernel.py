@@ -5,6 +5,8 @@ against fixed points (``against``) and on the diagonal (``diagonal``); this clas
 binding, equality, printing and the operators of the algebra.
 """
 
+from __future__ import annotations
+
 import html
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -252,7 +254,7 @@ class Kernel(Parametrized, Capabilities):
         }
         return bound.with_parameters(**found) if found else bound
 
-    def with_operands(self, change: Callable[["Kernel"], "Kernel"]) -> Self:
+    def with_operands(self, change: Callable[[Kernel], Kernel]) -> Self:
         """The same node with `change` applied to every kernel among its parameters."""
         given = self.get_params(deep=False).items()
         return self.with_parameters(**{k: change(v) for k, v in given if isinstance(v, Kernel)})
@@ -261,7 +263,7 @@ class Kernel(Parametrized, Capabilities):
         """A copy whose parameters can be changed without changing this kernel."""
         return self.with_operands(lambda operand: operand.copied())
 
-    def parts(self) -> Iterator["Kernel"]:
+    def parts(self) -> Iterator[Kernel]:
         """This kernel and all kernels inside it, each before those that it holds."""
         todo: list[Any] = [self]
         while todo:
@@ -294,26 +296,26 @@ class Kernel(Parametrized, Capabilities):
 
     # --- the algebra: [KERNELS] rules 1, 3, 4, 5, 6 -----------------------------------------------
 
-    def __add__(self, other: "Kernel | float") -> "Kernel":
+    def __add__(self, other: Kernel | float) -> Kernel:
         return _combine("Sum", self, other)
 
-    def __radd__(self, other: "Kernel | float") -> "Kernel":
+    def __radd__(self, other: Kernel | float) -> Kernel:
         return _combine("Sum", other, self)
 
-    def __mul__(self, other: "Kernel | float") -> "Kernel":
+    def __mul__(self, other: Kernel | float) -> Kernel:
         return _combine("Product", self, other)
 
-    def __rmul__(self, other: "Kernel | float") -> "Kernel":
+    def __rmul__(self, other: Kernel | float) -> Kernel:
         return _combine("Product", other, self)
 
-    def __pow__(self, exponent: int) -> "Kernel":
+    def __pow__(self, exponent: int) -> Kernel:
         return _node("Power", [self], exponent)
 
-    def exp(self) -> "Kernel":
+    def exp(self) -> Kernel:
         """exp(k): rule 4."""
         return _node("Exp", [self])
 
-    def polynomial(self, coefficients: Sequence[float]) -> "Kernel":
+    def polynomial(self, coefficients: Sequence[float]) -> Kernel:
         """c0 + c1 k + c2 k^2 + ... with non-negative coefficients: rule 3."""
         return _node("PolynomialOf", [self], coefficients)
 
@@ -328,7 +330,7 @@ class Kernel(Parametrized, Capabilities):
     def __neg__(self) -> NoReturn:
         raise TypeError("-k is not a kernel: -k(x, x) < 0. Scales must be non-negative.")
 
-    def __truediv__(self, other: float) -> "Kernel":
+    def __truediv__(self, other: float) -> Kernel:
         if is_number(other) and other > 0:
             return self * (1 / other)
         raise TypeError(f"kernels are divided by positive numbers only, got {other!r}.")

@@ -1,6 +1,8 @@
 """Parameters: scikit-learn's protocol, which `clone`, grids and nested names rest on; as text, and
 as something to compare by."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable
 from functools import cache

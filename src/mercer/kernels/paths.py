@@ -1,5 +1,7 @@
 """Paths: compared by their iterated integrals (Signature), or by all the ways to align them."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Periodic: RBF on circles."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from types import ModuleType

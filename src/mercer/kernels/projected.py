@@ -1,5 +1,7 @@
 """Projected: a kernel on linear combinations of the columns, the shape of a learned metric."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """SetOf: a kernel between points becomes one between collections of points."""
 
+from __future__ import annotations
+
 from itertools import pairwise
 from typing import Any
 
@@ -64,9 +66,7 @@ class SetOf(ObjectKernel, Unary):
     def drawn_as(self) -> str | None:  # type: ignore[override]
         return "sets" if self.kernel.kind == "vectors" else None
 
-    def bind_points(
-        self, X: Array, names: list[str] | None, weights: Array | None = None
-    ) -> "SetOf":
+    def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> SetOf:
         self.check_parameters()
         members, starts = self.pooled(X)
         if not len(members):  # nothing that a parameter could be taken from

@@ -1,5 +1,7 @@
 """Kernels that see two points only through their distance."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from types import ModuleType

@@ -1,5 +1,7 @@
 """Spectrum: strings compared by the substrings that they share."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from itertools import combinations, pairwise, product
 from math import comb

@@ -3,6 +3,8 @@
 A sample can refute validity (a vector a with a'Ka < 0 is a witness); only construction proves it.
 """
 
+from __future__ import annotations
+
 import html
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """Kernels on changed points: rules 2, 7, 9 and 10 of [KERNELS]."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, Self
 

@@ -1,5 +1,7 @@
 """learn_kernel: metric, lengths and penalty of a kernel from data (MATH.md section 9)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -313,7 +315,7 @@ class _Stage:
             self.best = trial, ridge
         return trial
 
-    def smaller(self) -> "_Stage":
+    def smaller(self) -> _Stage:
         """The first of the rows and landmarks, where there are many more than lengths need."""
         few = self.n_landmarks <= _STAGES[0][1]  # then a further stage may have more landmarks
         rows, landmarks = _FIRST_STAGE if few else _STAGES[1]
@@ -321,7 +323,7 @@ class _Stage:
         enough = enough and self.n_landmarks >= 2 * landmarks
         return self.first(rows, landmarks) if enough else self
 
-    def first(self, rows: int, landmarks: int) -> "_Stage":
+    def first(self, rows: int, landmarks: int) -> _Stage:
         some = self.rows.some(np.arange(rows))
         return _Stage(some, min(landmarks, self.n_landmarks), self.alphas, self.isotropic)
 

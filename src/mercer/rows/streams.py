@@ -6,6 +6,8 @@ chunks of rows, or tuples (rows, targets) or (rows, targets, weights). Targets a
 are arrays, or streams that are cut at the same rows.
 """
 
+from __future__ import annotations
+
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -63,7 +65,7 @@ class Chunks:
         return iter(self.open_chunks())
 
     @classmethod
-    def on_device(cls, X: np.ndarray, device: str = "cuda", rows: int = CHUNK_ROWS) -> "Chunks":
+    def on_device(cls, X: np.ndarray, device: str = "cuda", rows: int = CHUNK_ROWS) -> Chunks:
         """Send rows of a host array (or memory map) to a device, one chunk at a time.
 
         Chunks travel from page-locked memory, so that copying the next overlaps with the work on
@@ -162,7 +164,7 @@ class StreamedRows(LocalRows):
                 parts.append(rows_at(points, positions[here] - start))
         return stacked(*parts)
 
-    def checked(self, check: Any) -> "StreamedRows":
+    def checked(self, check: Any) -> StreamedRows:
         return replace(self, check=check)
 
     def parts(self, columns: Any = ()) -> Iterator[tuple[int, Any, list[Any]]]:

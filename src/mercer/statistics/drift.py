@@ -1,5 +1,7 @@
 """DriftDetector: a reference that batches of new rows are compared with."""
 
+from __future__ import annotations
+
 import warnings
 from math import ceil
 from typing import Any, Self

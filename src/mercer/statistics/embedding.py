@@ -1,5 +1,7 @@
 """Mean embeddings and the distance between them, with a certificate."""
 
+from __future__ import annotations
+
 from math import sqrt
 from typing import Any, NamedTuple
 

@@ -1,5 +1,7 @@
 """independence_test: does Y depend on X? HSIC with permutations."""
 
+from __future__ import annotations
+
 from functools import cached_property
 from typing import Any
 

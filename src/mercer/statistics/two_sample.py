@@ -1,5 +1,7 @@
 """two_sample_test: do two samples come from one distribution? MMD with permutations."""
 
+from __future__ import annotations
+
 from math import comb
 from typing import Any
 

@@ -1,5 +1,7 @@
 """TableEncoder: a table as people keep it, turned into a matrix that a kernel can use."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Sequence
 from copy import copy
@@ -210,7 +212,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return name_outputs(self)
 
     @lazily
-    def transform(self, X: ArrayLike) -> "np.ndarray | pd.DataFrame":
+    def transform(self, X: ArrayLike) -> np.ndarray | pd.DataFrame:
         """The columns of `X` as floats, (n, number of outputs); a frame where columns are kept.
 
         A Dask collection is encoded partition by partition, when the result is asked for. Texts in
@@ -245,7 +247,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return self._frame(parts.values(), table.index)
         return np.hstack(list(parts.values())).astype(float, copy=False)
 
-    def fit_transform(self, X: ArrayLike, y: object = None) -> "np.ndarray | pd.DataFrame":
+    def fit_transform(self, X: ArrayLike, y: object = None) -> np.ndarray | pd.DataFrame:
         """Decide what becomes of each column, and turn these rows into floats."""
         Domain.check(self)
         X = pts.collected(X)

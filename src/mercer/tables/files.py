@@ -1,5 +1,7 @@
 """read_table: a file of almost any make as a frame, with notes on how it was read."""
 
+from __future__ import annotations
+
 import bz2
 import csv
 import difflib

@@ -1,5 +1,7 @@
 """compare_kernels: the work from data to a KernelComparison."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Any

@@ -1,5 +1,7 @@
 """FeatureSpaceDisplay: points of a feature space in two of its coordinates."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -117,7 +119,7 @@ class FeatureSpaceDisplay(style.Display):
 
     def plot(
         self,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         *,
         images: ArrayLike | None = None,
         n_images: int = 40,

@@ -1,5 +1,7 @@
 """GramDisplay: the kernel matrix, rows ordered by class."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -95,10 +97,10 @@ class GramDisplay(style.Display):
 
     def plot(
         self,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         *,
         normalize: bool = False,
-        cmap: "str | Colormap" = style.SEQUENTIAL,
+        cmap: str | Colormap = style.SEQUENTIAL,
         colorbar: bool = True,
     ) -> Self:
         """Draw on `ax` (None: a new figure), in the colours of `cmap`, with or without `colorbar`.

@@ -1,5 +1,7 @@
 """ResidualDisplay: where on a plane a map knows the kernel, and where it does not."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -111,9 +113,9 @@ class ResidualDisplay(Display):
 
     def plot(
         self,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         *,
-        cmap: "str | Colormap" = SEQUENTIAL,
+        cmap: str | Colormap = SEQUENTIAL,
         colorbar: bool = True,
     ) -> Self:
         """Draw the map with the points, landmarks ringed.

@@ -1,5 +1,7 @@
 """SpectrumDisplay: how the variance of a feature space is shared among its directions."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -96,7 +98,7 @@ class SpectrumDisplay(Display):
 
     def plot(
         self,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         *,
         mark: float | None = 0.9,
         colour: str | tuple[float, ...] = COLOURS[0],

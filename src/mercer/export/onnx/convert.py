@@ -1,5 +1,7 @@
 """Fitted models as ONNX graphs: one model as one graph, and pipelines by skl2onnx."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 def to_onnx(
     model: BaseEstimator | RKHSFunction, *, dtype: Literal["float64", "float32"] = "float64"
-) -> "ModelProto":
+) -> ModelProto:
     """Write a fitted model as an ONNX graph, which runs without Python.
 
     Arithmetic is in double precision. Predictions, scores and inner products of coordinates agree
