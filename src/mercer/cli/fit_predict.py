@@ -22,7 +22,7 @@ from ..export import Checkpoint
 from ..kernels import listed
 from ..tables import UNREAD, BadInput
 from . import file_data, output
-from .options import Reading, command
+from .options import TABLE, Reading, command
 from .patience import announce, signs_of_life
 from .roles import in_time, last_fifth, take_roles
 
@@ -43,7 +43,7 @@ _SHARE = 0.9
 @command(
     "Examples:\n\n  mercer fit houses.csv --target price -o houses.mercer\n\n"
     "  mercer predict houses.mercer new.csv -o predictions.csv",
-    file=Argument(help="csv, tsv, xlsx, json or parquet."),
+    file=TABLE,
     target="The column to predict.",
     model=Option("--output", "-o", help="The model to write."),
     kernel="A kernel to tune, such as 'RBF()'. Without it, one is chosen.",
