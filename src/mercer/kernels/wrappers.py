@@ -24,7 +24,7 @@ class OnFeatures(OnImages):
     kernel : Kernel or str
         What compares two points, or its name as in scikit-learn ("rbf", "poly", "linear", ...).
     g : callable
-        Takes a batch of points and returns the points that the kernel sees, one for each.
+        Accepts a batch of points and returns the points that the kernel sees, one for each.
 
     Notes
     -----
@@ -106,7 +106,7 @@ class Rescaled(_Weighted):
     kernel : Kernel or str
         What compares two points, or its name as in scikit-learn ("rbf", "poly", "linear", ...).
     f : callable
-        Takes a batch of points and returns one number for each.
+        Accepts a batch of points and returns one number for each.
 
     Notes
     -----
