@@ -388,8 +388,8 @@ def _print(facts, made, code):
             say(f"  {share:6.1%}  {name}")
     leak = _leak(facts)
     if leak:
-        tell, it = ("tells", "it") if len(leak) == 1 else ("tell", "they")
-        say(f"{listed(leak)} {tell} the target almost exactly: will {it} be known for new rows?")
+        asked = f"will {'it' if len(leak) == 1 else 'they'} be known for new rows?"
+        say(f"The target is predicted almost exactly, above all from {listed(leak)}: {asked}")
     if len(facts["stack"]) > 1 or "learned kernel" not in facts["stack"]:
         parts = " + ".join(f"{weight:.2f} {name}" for name, weight in facts["stack"].items())
         say(f"Predictions are a sum: {parts}")
@@ -401,7 +401,7 @@ def _print(facts, made, code):
 
 
 def _leak(facts):
-    """Columns that tell the target almost exactly, as parts of a sum do; empty elsewhere."""
+    """What almost exact predictions come from, such as parts of a sum; empty elsewhere."""
     shares = facts["importances"]
     first = max(shares.values()) > _SHARE
     if facts["measure"] == "RMSE":
