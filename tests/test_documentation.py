@@ -3,7 +3,7 @@
 A ```text block right after a ```python block is its expected output (doctest's ELLIPSIS allowed).
 Numbers may differ by 2 %, and numbers below 1e-6 are rounding errors of any size below that: both
 depend on the BLAS library, and pages should show values instead of comparisons.
-Values printed by scikit-learn's own models change between its versions: before 1.8 pages only run.
+Values printed by scikit-learn's own models change between its versions: before 1.9 pages only run.
 Lines of ```sh blocks that call mercer are run. A page that says <!-- needs: torch --> is skipped
 where that package is missing. Gallery pages run in `make docs`.
 """
@@ -35,7 +35,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d*)?(?:e[-+]?\d+)?(?![\w])")
 
-CURRENT = parse_version(sklearn.__version__) >= parse_version("1.8")
+CURRENT = parse_version(sklearn.__version__) >= parse_version("1.9")
 
 by_path = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 

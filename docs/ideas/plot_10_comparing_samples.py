@@ -22,16 +22,16 @@ the square of the **maximum mean discrepancy** (MMD). With :math:`\bar K_{XY}` f
 
 Compute it for the two samples as they are given. Then put all points together, divide them at
 random into two samples of the same sizes, and compute it again; do so :math:`B` times. Let
-:math:`p = (1 + \#\{\text{permuted} \ge \text{given}\}) / (1 + B)`. **If both samples come from the
-same distribution, then** :math:`P(p \le \alpha) \le \alpha` **for every** :math:`\alpha`, **every
-kernel and every sample size.**
+:math:`p = (1 + \#\{\text{permuted} \ge \text{given}\}) / (1 + B)`. **If all points are drawn
+independently from one distribution, then** :math:`P(p \le \alpha) \le \alpha` **for every**
+:math:`\alpha`, **every kernel and every sample size.**
 
-*Proof.* For the formula, multiply the square out. For the test, let the distributions be equal.
-Then the given division of the points is one random division like the others. So the given value is
-equally likely to have any rank among the :math:`B + 1` values (ties can only make :math:`p`
-larger). :math:`p \le \alpha` means that the given value is among the :math:`\lfloor \alpha (B + 1)
-\rfloor` largest. The probability of this is at most :math:`\lfloor \alpha (B + 1) \rfloor / (B + 1)
-\le \alpha`. ∎
+*Proof.* For the formula, multiply the square out. For the test, all orders of independent points
+from one distribution are equally likely, so the given division is one random division like the
+others. The given value is then equally likely to have any rank among the :math:`B + 1` values (ties
+can only make :math:`p` larger). :math:`p \le \alpha` means that the given value is among the
+:math:`\lfloor \alpha (B + 1) \rfloor` largest. The probability of this is at most :math:`\lfloor
+\alpha (B + 1) \rfloor / (B + 1) \le \alpha`. ∎
 
 So the kernel does not change the rate of false alarms. It decides which differences can be *found*:
 a linear kernel compares means only.

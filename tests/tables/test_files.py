@@ -200,6 +200,7 @@ def test_one_column(read):
         ("", "t.csv", "empty"),
         ("a,b\n", "t.csv", "no rows"),
         ("x", "t.doc", "unknown kind"),
+        ("x", "t.npz", r"known: [^.]*zip\)\.$"),
         (b"\x00\x01\xff\xfe" * 50 + b"\x81", "t.csv", "cannot read|not a text"),
         ('{"a": {"b": 1}}\n', "t.jsonl", "holds objects"),
     ],

@@ -12,7 +12,7 @@ from ..explore.report.difference import write_difference
 from ..kernels import listed
 from ..tables import BadInput
 from . import file_data, output
-from .options import Reading, command
+from .options import TABLE, Reading, command
 
 
 @command(
@@ -20,7 +20,7 @@ from .options import Reading, command
     "  mercer differ january.csv february.csv\n\n"
     "  mercer differ old.parquet new.parquet --ignore id --ignore date --level 0.01\n\n"
     "  mercer differ old.csv new.csv --json > result.json",
-    old=Argument(help="csv, tsv, xlsx, json or parquet."),
+    old=TABLE,
     new=Argument(help="Another file with the same columns."),
     kernel="The kernel.",
     level="Accepted rate of false alarms; it decides the exit code.",

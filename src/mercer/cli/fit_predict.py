@@ -22,7 +22,7 @@ from ..export import Checkpoint
 from ..kernels import listed
 from ..tables import UNREAD, BadInput
 from . import file_data, output
-from .options import Reading, command
+from .options import TABLE, Reading, command
 from .patience import announce, signs_of_life
 from .roles import in_time, last_fifth, take_roles
 
@@ -43,7 +43,7 @@ _SHARE = 0.9
 @command(
     "Examples:\n\n  mercer fit houses.csv --target price -o houses.mercer\n\n"
     "  mercer predict houses.mercer new.csv -o predictions.csv",
-    file=Argument(help="csv, tsv, xlsx, json or parquet."),
+    file=TABLE,
     target="The column to predict.",
     model=Option("--output", "-o", help="The model to write."),
     kernel="A kernel to tune, such as 'RBF()'. Without it, one is chosen.",
@@ -388,8 +388,8 @@ def _print(facts, made, code):
             say(f"  {share:6.1%}  {name}")
     leak = _leak(facts)
     if leak:
-        tell, it = ("tells", "it") if len(leak) == 1 else ("tell", "they")
-        say(f"{listed(leak)} {tell} the target almost exactly: will {it} be known for new rows?")
+        asked = f"will {'it' if len(leak) == 1 else 'they'} be known for new rows?"
+        say(f"The target is predicted almost exactly, above all from {listed(leak)}: {asked}")
     if len(facts["stack"]) > 1 or "learned kernel" not in facts["stack"]:
         parts = " + ".join(f"{weight:.2f} {name}" for name, weight in facts["stack"].items())
         say(f"Predictions are a sum: {parts}")
@@ -401,7 +401,7 @@ def _print(facts, made, code):
 
 
 def _leak(facts):
-    """Columns that tell the target almost exactly, as parts of a sum do; empty elsewhere."""
+    """What almost exact predictions come from, such as parts of a sum; empty elsewhere."""
     shares = facts["importances"]
     first = max(shares.values()) > _SHARE
     if facts["measure"] == "RMSE":

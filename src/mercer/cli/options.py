@@ -23,10 +23,11 @@ _NAMES = {
     "open_page": ("--open",),
     "dayfirst": ("--dayfirst/--monthfirst",),
 }
-_TABLE = Argument(help="csv, tsv, xlsx, jsonl, parquet (also gz), npz; - reads standard input.")
+TABLE = Argument(help="csv, tsv, xlsx, jsonl, parquet (also gz); - reads standard input.")
+_ARRAYS = Argument(help="csv, tsv, xlsx, jsonl, parquet (also gz), npz; - reads standard input.")
 # Help texts of arguments that several commands have.
 _HELP: dict[str, Any] = {
-    "file": _TABLE,
+    "file": _ARRAYS,
     "target": "The column to predict: numbers or classes.",
     "kernel": "A kernel, such as 'RBF(0.1)' or 'Polynomial(2) + Linear()'; may be repeated.",
     "matrix": "The file is a matrix: 'gram' (similarities) or 'distance'.",

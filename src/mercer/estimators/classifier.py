@@ -56,9 +56,9 @@ class KernelClassifier(Labels, LearnedModel):
         Largest number of rounds in each stage of the search.
     stack : bool, default=True
         Where no kernel is given: a linear model (least squares, or logistic regression where rows
-        left out are then more likely) and a forest join the learned kernel, with weights by
-        non-negative least squares at rows that none of them has seen; see `stack_`. False: the
-        learned kernel alone.
+        left out are then more likely) and trees (a forest; from 500 rows on, for at most five
+        classes, boosted ones as well) join the learned kernel, with weights by non-negative least
+        squares at rows that none of them has seen; see `stack_`. False: the learned kernel alone.
     solver : {"auto", "direct", "iterative", "landmarks"}, default="auto"
         Of the last fit, as in :class:`mercer.KernelRegressor`.
     memory_limit : int, str or None, default=None

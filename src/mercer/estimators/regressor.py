@@ -115,7 +115,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         Lowest and highest prediction: zero where no target is negative, and half of the range of
         the targets beyond them where the kernel was chosen from the data.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of each column of the table in the learned kernel; sums to one.
+        Share of each column of the table, in every part of the stack by its weight; sums to one.
     encoder_ : TableEncoder
         How the columns become numbers; ``encoder_.notes()`` says it in words.
     target_format_ : dict or None

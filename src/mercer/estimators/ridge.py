@@ -258,10 +258,11 @@ class KernelRidge(RidgeEstimator):
 
         "auto" takes the cheapest by its predicted cost; ``mercer.plan(model, X, y)`` prints the
         table by which it decides, with the reasons of those that refuse. Iterations and transforms
-        that stand in for a factorisation aim at eight digits. Rows of a Dask collection or a stream
-        are solved for in the primal form; where "iterative" or "fourier" is asked for they are
-        gathered (all rows, not the kernel matrix), and for "iterative" the workers of the Dask
-        cluster compute the products. A KernelMap given as `kernel` is "primal", unless form is
+        that stand in for a factorisation aim at eight digits. More than 20 000 rows of a Dask
+        collection or a stream are solved for in the primal form (fewer are loaded, and solved for
+        as an array is); where "iterative" or "fourier" is asked for they are gathered (all rows,
+        not the kernel matrix), and for "iterative" the workers of the Dask cluster compute the
+        products. A KernelMap given as `kernel` is "primal", unless form is
         "iterative": then its max_rank, tol and pivots choose the landmarks that precondition the
         iterations, and options that would change the function are refused.
     fit_intercept : bool, default=False

@@ -112,9 +112,9 @@ class FromFunction(Kernel):
     Parameters
     ----------
     f : callable
-        Takes two objects and returns a number.
+        Accepts two objects and returns a number.
     vectorized : bool, default=False
-        Whether f takes two batches instead and returns the matrix of values.
+        Whether f accepts two batches instead and returns the matrix of values.
     symmetric : bool or None, default=None
         Whether f(x, z) = f(z, x): then each pair is asked for once. None: 16 pairs of the data are
         tried in both orders, and where these agree, f is taken to be symmetric. False: every pair
@@ -289,7 +289,7 @@ class FromFeatures(OnFeatures):
     Parameters
     ----------
     g : callable
-        Takes a batch of points and returns one row of numbers for each, dense or sparse: the
+        Accepts a batch of points and returns one row of numbers for each, dense or sparse: the
         transform method of any fitted transformer will do.
 
     Notes

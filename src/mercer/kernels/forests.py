@@ -42,7 +42,8 @@ class ForestKernel(Kernel):
     - *Elsewhere*: `RandomTreesEmbedding` of scikit-learn is its map, for trees without targets.
 
     The kernel is that of Breiman (2000), "Some infinity theory for predictor ensembles", and Davies
-    and Ghahramani (2014), "The random forest kernel and other kernels for big data".
+    and Ghahramani (2014), "The random forest kernel and other kernels for big data from
+    random partitions".
 
     Examples
     --------

@@ -26,7 +26,7 @@ class OnFeatures(OnImages):
     kernel : Kernel or str
         What compares two points, or its name as in scikit-learn ("rbf", "poly", "linear", ...).
     g : callable
-        Takes a batch of points and returns the points that the kernel sees, one for each.
+        Accepts a batch of points and returns the points that the kernel sees, one for each.
 
     Notes
     -----
@@ -108,7 +108,7 @@ class Rescaled(_Weighted):
     kernel : Kernel or str
         What compares two points, or its name as in scikit-learn ("rbf", "poly", "linear", ...).
     f : callable
-        Takes a batch of points and returns one number for each.
+        Accepts a batch of points and returns one number for each.
 
     Notes
     -----

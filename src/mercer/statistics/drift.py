@@ -29,8 +29,8 @@ class DriftDetector(KernelEstimator):
 
     `fit` sets aside part of the reference (at most half, at most 4096 rows), chooses the feature
     space on it, and adds up the coordinates of all other rows. So a batch is compared with rows
-    that had no part in choosing the space, and the rate of false alarms is the level. What is
-    stored does not grow with the reference.
+    that had no part in choosing the space, and the rate of false alarms is the level, if rows are
+    independent of each other. What is stored does not grow with the reference.
 
     Two questions are answered. Has the batch as a whole drifted? `test(batch)` returns a
     :class:`TestResult` with the columns and rows that differ, `p_value(batch)` its p-value alone.

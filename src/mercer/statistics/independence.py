@@ -40,7 +40,7 @@ def independence_test(
     The statistic is the Hilbert-Schmidt independence criterion (HSIC), the squared norm of the
     covariance between the coordinates of X and those of Y. It sees any kind of dependence, not only
     linear. It is taken at several length scales with the same permutations of the rows of Y, so the
-    level is that of one test.
+    level is that of one test. Rows must be independent of each other.
 
     Parameters
     ----------

@@ -33,8 +33,9 @@ def two_sample_test(
 
     The statistic is the maximum mean discrepancy (MMD), the distance between the mean embeddings of
     both samples in the feature space of the kernel. It is taken at several length scales; the same
-    permutations of the labels serve all of them, so the level is that of one test. Means are means
-    of coordinates, so the cost is linear in the number of rows.
+    permutations of the labels serve all of them, so the level is that of one test. Rows must be
+    independent of each other: those of a time series are not. Means are means of coordinates, so
+    the cost is linear in the number of rows.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", r"\s
 _PACKED = (".gz", ".bz2", ".xz", ".zip")
 _TEXTS = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
 PARQUET, JSON = (".parquet", ".pq"), (".jsonl", ".ndjson", ".json")
-_KNOWN = "csv, tsv, txt, xlsx, json, jsonl, parquet (also packed as gz, bz2, xz or zip), npz"
+_KNOWN = "csv, tsv, txt, xlsx, json, jsonl, parquet (also packed as gz, bz2, xz or zip)"
 _MISSING_TEXTS = sorted({m for t in MISSING for m in (t, t.upper(), t.capitalize())})
 # A field between spaces or tabs, quoted or not.
 _SPACED = re.compile(r'"[^"]*"|[^ \t]+')
