@@ -137,6 +137,16 @@ def test_colours_differ_without_red_green_vision():
     assert distances.min() > 0.05
 
 
+def test_a_legend_of_many_long_names_stays_on_the_picture(iris):
+    names = np.array([f"class number {i} with a long name" for i in np.arange(len(iris[0])) % 30])
+    display = FeatureSpaceDisplay.from_kernel(RBF(0.5), iris[0], names).plot()
+    display.figure_.canvas.draw()
+    box = display.ax_.get_legend().get_window_extent()
+    assert box.x1 <= display.figure_.bbox.x1
+    assert 0 <= box.y0 < box.y1 <= display.figure_.bbox.y1
+    assert display.ax_.get_window_extent().width > 0.4 * display.figure_.bbox.width
+
+
 def test_text_is_taken_literally(iris):
     X, _ = iris
     y = np.where(np.arange(150) % 2, "a$b_{", "$$\\frac")

@@ -18,6 +18,7 @@ from mercer import (
     OnFeatures,
     Polynomial,
     Rescaled,
+    Spectrum,
 )
 from mercer.kernels.expressions import (
     _LONGEST,
@@ -180,3 +181,10 @@ def test_large_whole_numbers_are_refused():
     large = "9" * 299
     with pytest.raises(KernelExpressionError, match="too large to convert to float"):
         parse_kernel(f"RBF({large} * {large})")
+
+
+def test_lengths_by_a_range_and_an_alphabet_of_bytes():
+    for kernel in (Spectrum(range(1, 4)), Spectrum(2, alphabet=b"ACGT")):
+        assert parse_kernel(repr(kernel)) == kernel
+    with pytest.raises(KernelExpressionError, match="a range has at most 2000 numbers here"):
+        parse_kernel("RBF(range(0, 999999999999))")

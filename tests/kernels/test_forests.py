@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose
@@ -135,3 +136,11 @@ def test_a_file_with_a_forest_needs_trust(kernel, X, tmp_path):
     trusted = needed_trust(fitted)
     save(fitted, path, trusted=trusted)
     assert_allclose(load(path, trusted=trusted).transform(X), fitted.transform(X))
+
+
+def test_columns_have_the_names_that_the_forest_knows(X):
+    frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(X.shape[1])])
+    kernel = ForestKernel(DecisionTreeRegressor(random_state=0).fit(frame, X[:, 0]))
+    assert_allclose(kernel(frame), kernel(X))  # without a warning that names are missing
+    with pytest.raises(ValueError, match=r"the forest was fitted on .* in this order"):
+        kernel(frame[frame.columns[::-1]])

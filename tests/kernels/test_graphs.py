@@ -174,6 +174,8 @@ class _Networkx:
         (WeisfeilerLehman(), ([(0, 1)], [1.0, np.nan]), ValueError, "a label is NaN"),
         (WeisfeilerLehman(), (np.eye(3), ["C"]), ValueError, "1 node labels for a matrix of 3"),
         (WeisfeilerLehman(), ([(0, 1)], "CO", [1, 2]), ValueError, "2 edge labels for 1 edges"),
+        (WeisfeilerLehman(), ([(0, 1)], {1: "C", 2: "O"}), ValueError, r"\[1, 2\].* from 0"),
+        (WeisfeilerLehman(), np.full((3, 3), np.nan), ValueError, "matrix with NaN"),
         (WeisfeilerLehman(node_label="e"), np.eye(3), ValueError, r"pass \(matrix, labels\)"),
         (WeisfeilerLehman(), _Networkx(a={"e": 1}), ValueError, "node_label='e'"),
         (WeisfeilerLehman(node_label="e"), _Networkx(a={"e": 1}), ValueError, "'b' has no label"),
@@ -254,3 +256,15 @@ def test_what_may_be_two_edges_or_a_matrix():
     assert WeisfeilerLehman(1)(said)[0, 1] == 2  # an edge, and two nodes with a loop each
     path = np.array([[0, 1], [1, 2]]), ["C", "C", "O"]  # three nodes: edges
     assert WeisfeilerLehman(2)([path])[0, 0] == WeisfeilerLehman(2)([ETHANOL])[0, 0]
+
+
+def test_a_node_without_edges_has_a_new_label_in_each_round():
+    alone = [([], [0]), ([], [1]), ([], ["C"]), np.zeros((1, 1))]
+    assert_array_equal(np.diag(WeisfeilerLehman(2)(alone)), [3, 3, 3, 3])
+    assert_array_equal(WeisfeilerLehman(1)([np.zeros((2, 2))]), [[8]])
+
+
+def test_rows_of_numbers_are_labels_in_lists_too():
+    rows = [[0.0, 1.0], [1.0, 0.0]]
+    held = [rows, np.array(rows), [np.array(row) for row in rows], [[0, 1], [1, 0]]]
+    assert_array_equal(WeisfeilerLehman(0)([([(0, 1)], labels) for labels in held]), 2)

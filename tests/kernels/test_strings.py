@@ -139,3 +139,12 @@ def test_products_of_sparse_features_name_the_map_that_works():
     with pytest.raises(TypeError, match="KernelMap\\(kernel\\), whose basis='cholesky'"):
         KernelMap(Spectrum(3) ** 2, basis="closed").fit(words)
     assert KernelMap(Spectrum(3) ** 2).fit(words).rank_ == 3
+
+
+def test_numbers_of_many_lengths_do_not_overflow():
+    # 5^27 fits in 63 bits, and the sum of all lengths does not.
+    X = ["ACGTN" * 12, "NNACG" * 11]
+    assert_array_equal(
+        Spectrum(range(20, 28), alphabet="ACGTN")(X),
+        sum(Spectrum(n, alphabet="ACGTN")(X) for n in range(20, 28)),
+    )

@@ -20,6 +20,7 @@ from mercer import (
     Polynomial,
     Precomputed,
     Rescaled,
+    Spectrum,
 )
 
 X = np.random.default_rng(0).normal(size=(8, 3))
@@ -107,6 +108,15 @@ def test_columns_of_several_types(kind):
 def test_frames_of_numeric_types_are_numbers(kind):
     frame = kind({"x": [0.5, 2.0], "flag": [True, False], "n": [1, 2]})
     assert_allclose(Linear()(frame), [[0.25 + 1 + 1, 1 + 0 + 2], [3, 4 + 0 + 4]])
+
+
+def test_columns_of_texts_beside_numbers():
+    kernel = OnColumns(Spectrum(1), 0) * OnColumns(RBF(1.0), [1])
+    for X in ([["ab", 1.0], ["b", 2.0]], np.array([["ab", "1"], ["b", "2"]])):
+        assert_allclose(kernel(X), [[2, np.exp(-1)], [np.exp(-1), 1]])
+    with pytest.raises(TypeError, match=r"X\[1\] is float nan"):
+        kernel([["ab", 1.0], [np.nan, 2.0]])
+    assert_allclose(Spectrum(1)(np.array([["12"], ["2"]])), [[2, 1], [1, 1]])
 
 
 def test_nullable_pandas_columns():

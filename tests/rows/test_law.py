@@ -201,7 +201,7 @@ def test_streams_that_change_or_reuse_a_buffer(X, monkeypatch):
 
     with pytest.raises(RuntimeError, match="values differ between two passes"):
         KernelMap(KERNEL, tol=1e-4).fit(Chunks(new_values))
-    passes = chain([4] * 4, repeat(3))  # looked at, read, looked at, sampled; then less
+    passes = chain([4] * 6, repeat(3))  # looked at twice, read, looked at twice, sampled; then less
 
     def fewer_rows():
         return iter(X.reshape(4, 100, 3)[: next(passes)])

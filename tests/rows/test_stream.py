@@ -150,6 +150,9 @@ def test_what_cannot_be_read_twice_is_refused(X):
         KernelMap(KERNEL).fit(chunk for chunk in [X])
     with pytest.raises(TypeError, match="fresh iterator"):
         Chunks([X])
+    left = iter([X, X])
+    with pytest.raises(TypeError, match=r"only once.*anew at each call"):
+        KernelMap(Linear(), basis="closed").fit(Chunks(lambda: left))
 
 
 def test_bad_chunks_are_named(X):

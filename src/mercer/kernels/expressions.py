@@ -12,7 +12,7 @@ import operator
 import warnings
 from typing import Any, NoReturn
 
-from ..engine import is_number
+from ..engine import is_number, require
 from . import KERNELS, Kernel, as_kernel
 from .composite import Unary
 
@@ -134,7 +134,7 @@ class _Reader:
                 return -value if isinstance(node.op, ast.USub) else value
             case ast.List() | ast.Tuple():
                 return [self.value(item) for item in node.elts]
-            case ast.Constant(value=None | int() | float() | str()):
+            case ast.Constant(value=None | int() | float() | str() | bytes()):
                 return node.value
             case ast.Name(id=name) if name in KERNELS:
                 self.refuse(f"{name} needs parentheses: {name}()", node)
@@ -150,12 +150,14 @@ class _Reader:
             case ast.Attribute():
                 known = "known are .exp() and .polynomial([...])"
                 self.refuse(f"unknown method {function.attr!r}; {known}", node)
-            case ast.Name(id="slice"):  # columns from start to stop
+            case ast.Name(id="slice" | "range" as name):  # columns, or lengths
                 bounds = self.positional(node)
                 whole = all(b is None or type(b) is int for b in bounds)
                 if node.keywords or not whole or not 1 <= len(bounds) <= 3:
-                    self.refuse("slice takes one to three whole numbers, as in slice(0, 3)", node)
-                return slice(*bounds)
+                    self.refuse(
+                        f"{name} takes one to three whole numbers, as in {name}(0, 3)", node
+                    )
+                return slice(*bounds) if name == "slice" else self.made(node, _range, *bounds)
             case ast.Name(id=name) if name in KERNELS:
                 arguments = self.positional(node)
                 if issubclass(KERNELS[name], Unary) and arguments:
@@ -183,6 +185,12 @@ class _Reader:
         if type(node.op) not in _OPERATORS or (numbers and isinstance(node.op, ast.Pow)):
             self.refuse("kernels combine with +, * and **", node)
         return self.made(node, _OPERATORS[type(node.op)], left, right)
+
+
+def _range(*bounds):
+    numbers = range(*bounds)
+    require(len(numbers) <= _LONGEST, f"a range has at most {_LONGEST} numbers here")
+    return numbers
 
 
 def _hint(name, known):

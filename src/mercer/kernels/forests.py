@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -81,6 +82,15 @@ class ForestKernel(Kernel):
                 f"ForestKernel: this {name} is not fitted; call its fit first."
             ) from None
 
+    def bind_points(self, X: Array, names: list[str] | None, weights: Array | None = None) -> Self:
+        learned = list(getattr(self.estimator, "feature_names_in_", names or ()))
+        require(
+            names is None or list(names) == learned,
+            f"X has the columns {names}, and the forest was fitted on {learned}: take these, in "
+            "this order.",
+        )
+        return super().bind_points(X, names, weights)
+
     def against(self, S: Array) -> Tile:
         forest = _Leaves(self.estimator)
         fixed = forest(S)
@@ -111,7 +121,9 @@ class _Leaves:
     """Rows of ones: one column for each leaf of a forest, in which each tree puts a row once."""
 
     def __init__(self, estimator):
-        self.estimator, self.columns, self.width = estimator, [], 0
+        self.estimator, self.columns, self.width = copy(estimator), [], 0
+        # Names were compared when the kernel was bound; rows without them would be warned of.
+        vars(self.estimator).pop("feature_names_in_", None)
         for tree in np.ravel(getattr(estimator, "estimators_", [estimator])):
             leaves = tree.tree_.children_left == -1
             self.columns.append(self.width + np.cumsum(leaves) - 1)  # of each node that is a leaf

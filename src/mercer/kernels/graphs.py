@@ -138,7 +138,7 @@ class WeisfeilerLehman(_GraphKernel):
             sums = np.zeros(len(seen) + 1, dtype=np.uint64)
             np.cumsum(seen, out=sums[1:])
             totals = sums[arcs[1:]] - sums[arcs[:-1]]  # modulo 2^64, so without error
-            labels = mixed(own ^ mixed(mixed(totals)))
+            labels = mixed(own + mixed(mixed(totals)))  # with ^, a lone node keeps the label 0
             keys[:, r] = columns_of(labels)
         return counted(keys.ravel(), graphs.starts * (rounds + 1), MOST_COLUMNS)
 
@@ -347,11 +347,15 @@ def _from_parts(edges, labels=None, edge_labels=None):
         if edge_labels is not None:
             raise ValueError("edge labels go with a list of edges, not with a matrix.")
         matrix = edges if scipy.sparse.issparse(edges) else _array(edges, "edges")
+        if matrix.dtype.kind == "f" and not np.isfinite(matrix.sum()):
+            raise ValueError("an adjacency matrix with NaN or infinity: 0 stands for no edge.")
         edges = np.stack(matrix.nonzero(), axis=1)
     else:
         edges = _array(edges, "edges")
         edges = edges if edges.size else np.zeros((0, 2), dtype=np.int64)
     if isinstance(labels, dict):
+        if set(labels) != set(range(len(labels))):
+            raise ValueError(f"labels of nodes {short([*labels])}: nodes are numbered from 0.")
         labels = [labels[node] for node in range(len(labels))]
     elif isinstance(labels, str):
         labels = list(labels)

@@ -135,7 +135,11 @@ def label_keys(labels: Any) -> np.ndarray:
 
     Equal labels have equal keys, whatever they are held in: 1, 1.0 and numpy.int32(1) are equal.
     """
-    values = labels if isinstance(labels, np.ndarray) else np.asarray(labels, dtype=object)
+    as_rows = isinstance(labels, list) and labels and isinstance(labels[0], (list, np.ndarray))
+    if as_rows or isinstance(labels, np.ndarray):
+        values = np.asarray(labels)
+    else:
+        values = np.asarray(labels, dtype=object)
     if values.ndim == 2 and values.dtype.kind in "fiub":  # rows such as one-hot codes
         keys = np.zeros(len(values), dtype=np.uint64)
         for c in range(values.shape[1]):

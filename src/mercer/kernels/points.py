@@ -53,9 +53,6 @@ def as_vectors(X: Any, *, name: str = "X", mixed: bool = False):
     X = collected(X)
     if is_frame(X):
         X = _frame_values(X, name, mixed)
-    if mixed and is_numpy(X) and X.dtype.kind == "O" and X.ndim == 2:
-        _check_shape(X, name)
-        return X
     if scipy.sparse.issparse(X):
         of_arrays = isinstance(X, scipy.sparse.sparray)
         X = scipy.sparse.csr_array(X) if of_arrays else scipy.sparse.csr_matrix(X)
@@ -65,10 +62,16 @@ def as_vectors(X: Any, *, name: str = "X", mixed: bool = False):
         )
     elif not is_array(X):
         try:
-            X = np.asarray(X)
+            given, X = X, np.asarray(X)
         except ValueError as error:
             raise ValueError(f"{name} is ragged: its rows differ in length ({error}).") from None
+        if mixed and X.dtype.kind in "US":  # numbers beside texts stay numbers
+            X = np.asarray(given, dtype=object)
     if is_numpy(X):
+        if mixed and X.ndim == 2 and X.dtype.kind in "OUS":
+            refuse_masked(X, name)
+            _check_shape(X, name)
+            return X.astype(object, copy=False)
         X = _numpy_numbers(X, name)
     xp, dtype = namespace(X), str(X.dtype)
     if getattr(X, "requires_grad", False):
@@ -102,7 +105,7 @@ def _numpy_numbers(X, name):
             raise type(error)(
                 f"{name} holds objects that are not numbers ({error}); argument must be a string "
                 "or a number. Kernels on other objects are built with FromFunction(f)."
-                if X.dtype.kind == "O"
+                if not all(isinstance(value, (str, bytes)) for value in X.flat)
                 else f"{name} holds strings, and this kernel needs numbers. Encode the columns, or "
                 "build a kernel on strings with FromFunction(f)."
             ) from None

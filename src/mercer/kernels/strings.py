@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import combinations, pairwise, product
+from itertools import accumulate, combinations, islice, pairwise, product
 from math import comb
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -128,8 +129,9 @@ class Spectrum(FeatureKernel):
 
     def lengths(self) -> list[int]:
         """The lengths as a list of integers, checked."""
-        given = self.length
-        listed = list(given) if np.iterable(given) and not isinstance(given, str) else [given]
+        given: Any = self.length
+        several = np.iterable(given) and not isinstance(given, str)
+        listed = list(islice(given, _LONGEST + 1)) if several else [given]
         require(
             len(listed) > 0 and all(is_integer(n) and 1 <= n <= _LONGEST for n in listed),
             f"Spectrum(length) must be an integer >= 1 (and at most {_LONGEST}) or several, such "
@@ -142,8 +144,8 @@ class Spectrum(FeatureKernel):
         return min(sum(self._sizes()), MOST_COLUMNS)
 
     def features(self, X: Array) -> Array:
-        texts, offsets = read_each(X, _as_text), np.cumsum([0, *self._sizes()])
-        exact = bool(offsets[-1] <= MOST_COLUMNS)
+        texts, offsets = read_each(X, _as_text), [0, *accumulate(self._sizes())]
+        exact = offsets[-1] <= MOST_COLUMNS
         blocks = [self._block(*block, offsets, exact) for block in self._blocks(texts)]
         F = blocks[0] if len(blocks) == 1 else type(blocks[0])(scipy.sparse.vstack(blocks, "csr"))
         if self.normalize:
@@ -176,7 +178,7 @@ class Spectrum(FeatureKernel):
             for found, which in self._substrings(codes, first, length, exact):
                 keys.append(found + offset if exact else found)
                 rows.append(owner if which is None else owner[which])
-        width = int(offsets[-1]) if exact else MOST_COLUMNS
+        width = offsets[-1] if exact else MOST_COLUMNS
         all_keys, all_rows = np.concatenate(keys), np.concatenate(rows)
         if len(keys) > 1:
             order = np.argsort(all_rows, kind="stable")

@@ -92,10 +92,12 @@ def is_stream(X: Any) -> bool:
 
 
 def refuse_iterator(stream: Any, name: str = "X", reader: str = "a fit") -> None:
-    if iter(stream) is stream:
+    first = iter(stream)
+    if first is stream or first is iter(stream):
         raise TypeError(
             f"{name} is an iterator that can be read only once, and {reader} reads the rows more "
-            "than once: pass a re-iterable, for example Chunks(lambda: open_the_chunks())."
+            "than once: pass a re-iterable, for example Chunks(lambda: open_the_chunks()), which "
+            "opens them anew at each call."
         )
 
 

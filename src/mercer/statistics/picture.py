@@ -31,7 +31,7 @@ def draw_result(result: Any, axes: Any) -> Any:
     ax.axvline(result.statistic, color=OF_Y, linewidth=2, label="these samples")
     ax.set(xlabel="statistic", yticks=[])
     ax.set_title(f"p = {result.p_value:.2g}", loc="left")
-    ax.legend(fontsize="small", frameon=False)
+    ax.legend(fontsize="small", edgecolor="none")  # its background keeps the lines out
     try:
         columns = result.columns
     except ValueError:  # objects have no columns

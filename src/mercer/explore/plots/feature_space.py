@@ -180,7 +180,7 @@ class FeatureSpaceDisplay(style.Display):
                 handles=self.points_[:most],
                 loc="center left",
                 bbox_to_anchor=(1.01, 0.5),
-                ncols=1 if n <= 12 else 2,
+                fontsize="medium" if n <= 12 else "small",  # one column: long names leave no room
                 frameon=False,
                 title=None if n <= most else f"{most} of {n} classes",
             )
