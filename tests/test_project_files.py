@@ -1,6 +1,7 @@
 """The files that everyone knows where to find say what is so: workflows, policies, versions."""
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -135,6 +136,29 @@ def test_the_citation_is_complete():
     assert {"cff-version", "message", "title", "authors", "abstract", "references"} <= set(citation)
     for work in citation["references"]:
         assert {"type", "title", "authors"} <= set(work)
+
+
+def test_what_is_missing_is_said_before_anything_is_published(tmp_path):
+    unfinished = runpy.run_path(str(ROOT / "tools/release.py"))["unfinished"]
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nversion = "0.2.0"\n[project.urls]\nSource = ""'
+    )
+    (tmp_path / "CITATION.cff").write_text("version: 0.2.0\n# date-released\nrepository-code:\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/start.md").write_text("pip install mercer")
+    (tmp_path / "README.md").write_text("0.2.0 is not on PyPI yet")
+    said = list(unfinished("v0.1.0", tmp_path))
+    named = ["v0.2.0", "project.urls", "repository-code", "date-released", "not on PyPI"]
+    assert [word for word, line in zip(named, said, strict=True) if word not in line] == []
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nversion = "0.2.0"\n[project.urls]\nSource = "https://example.org"'
+    )
+    (tmp_path / "CITATION.cff").write_text(
+        "repository-code: https://example.org\ndate-released: 2026-01-31\n"
+    )
+    (tmp_path / "README.md").write_text("pip install mercer")
+    assert list(unfinished("v0.2.0", tmp_path)) == []
+    assert "--tag ${{ github.ref_name }}" in read(".github/workflows/release.yml")
 
 
 def constraints(name):

@@ -112,6 +112,13 @@ def test_array_api_checks_are_not_skipped():
         assert sklearn.get_config()["array_api_dispatch"]
 
 
+def test_a_table_of_another_library_under_dispatch(xp, rng):
+    X = rng.normal(size=(40, 3))
+    with sklearn.config_context(array_api_dispatch=True):
+        encoded = TableEncoder().fit_transform(xp.asarray(X))
+    np.testing.assert_array_equal(encoded, TableEncoder().fit_transform(X))
+
+
 def test_dispatch_in_a_pipeline(xp, rng):
     X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
     model = make_pipeline(KernelMap(RBF(0.1), basis="eigen"), Ridge(solver="svd"))
@@ -161,6 +168,9 @@ def test_a_name_becomes_a_kernel_when_its_parameters_are_set():
         KernelMap().set_params(nonsense=1)
     with pytest.raises(ValueError, match="Invalid parameter 'nonsense'"):
         KernelMap().set_params(kernel__nonsense=1)
+    assert KernelRegressor("poly").set_params(kernel__degree=2).kernel == Polynomial(2)
+    with pytest.raises(ValueError, match="Invalid parameter 'gamma' for estimator FromFunction"):
+        KernelMap(np.dot).set_params(kernel__gamma=1)
 
 
 def test_cross_validation_slices_both_axes_of_a_gram_matrix(moons):
@@ -191,6 +201,16 @@ def test_set_output(moons, library):
         assert list(frame.columns) == [f"kernelmap{i}" for i in range(5)]
     names = kernel_map.get_feature_names_out()
     assert list(names) == [f"kernelmap{i}" for i in range(5)]
+
+
+@pytest.mark.parametrize("model", [KernelRegressor(n_rounds=0), KernelClassifier(n_rounds=0)])
+def test_lost_names_are_noticed_once(moons, model):
+    frames = pytest.importorskip("pandas")
+    model = clone(model).fit(frames.DataFrame(moons[0], columns=["a", "b"]), moons[1])
+    name = type(model).__name__
+    with pytest.warns(UserWarning, match=f"feature names, but {name} was fitted") as found:
+        model.predict(moons[0])
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

@@ -60,9 +60,8 @@ def main():
     options.add_argument("--whole", action="store_true", help="run all tests of the sdist")
     options.add_argument("--tag", help="the tag that is published: v and the version")
     given = options.parse_args()
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    if given.tag not in (None, f"v{project['version']}"):
-        sys.exit(f"the tag {given.tag} is not v{project['version']}, the version of pyproject.toml")
+    if given.tag is not None and (missing := list(unfinished(given.tag))):
+        sys.exit("\n".join(["not ready to be published:", *missing]))
     wheel, sdist = build()
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
@@ -71,6 +70,23 @@ def main():
         try_commands(python, work, wheel)
         try_tests(python, work, wheel, sdist, given.whole)
     print(f"\n{wheel.name} and {sdist.name} are in {DIST.name}/")
+
+
+def unfinished(tag, root=ROOT):
+    """What whoever publishes has yet to write, in words."""
+    names = ("pyproject.toml", "CITATION.cff", "README.md", "docs/start.md")
+    texts = {name: (root / name).read_text(encoding="utf-8") for name in names}
+    project = tomllib.loads(texts["pyproject.toml"])["project"]
+    if tag != f"v{project['version']}":
+        yield f"the tag {tag} is not v{project['version']}, the version of pyproject.toml"
+    if not any(project.get("urls", {}).values()):
+        yield "pyproject.toml: [project.urls] has no address of the repository"
+    for key in ("repository-code", "date-released"):
+        if not re.search(rf"^{key}: *\S", texts["CITATION.cff"], re.MULTILINE):
+            yield f"CITATION.cff: no {key}"
+    for name, text in texts.items():
+        if "not on PyPI yet" in text:
+            yield f"{name}: says that mercer is not on PyPI yet"
 
 
 def build():

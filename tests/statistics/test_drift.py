@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import NotFittedError
 
 from mercer import RBF, Chunks, DriftDetector, load, save
 
@@ -68,6 +69,33 @@ def test_frames_and_files(rng, tmp_path):
     loaded = load(tmp_path / "detector.mercer")
     assert loaded.p_value(batch) == fitted.p_value(batch)
     assert_allclose(loaded.score_samples(batch), fitted.score_samples(batch))
+
+
+def test_frames_of_polars_are_those_of_pandas(rng):
+    polars = pytest.importorskip("polars")
+    days = pd.date_range("2020-01-01", periods=120)
+    X = pd.DataFrame({"a": rng.normal(size=120), "b": rng.choice(["x", "y"], 120), "day": days})
+    batch = X[60:].assign(a=rng.normal(size=60) + 2)
+    expected = DriftDetector(**FEW).fit(X).test(batch)
+    found = DriftDetector(**FEW).fit(polars.from_pandas(X)).test(polars.from_pandas(batch))
+    assert (found.p_value, found.columns) == (expected.p_value, expected.columns)
+
+
+@pytest.mark.parametrize("method", ["test", "p_value", "predict", "score_samples"])
+def test_before_a_fit(method):
+    with pytest.raises(NotFittedError, match="DriftDetector instance is not fitted"):
+        getattr(DriftDetector(), method)(np.eye(3))
+
+
+@pytest.mark.parametrize("fitted_on", ["frame", "array"])
+def test_names_that_were_not_there_are_noticed_once(detector, rng, fitted_on):
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "c"])
+    other, fitted = frame, detector
+    if fitted_on == "frame":
+        other, fitted = frame.to_numpy(), DriftDetector(**FEW).fit(frame)
+    with pytest.warns(UserWarning, match="feature names, but DriftDetector was fitted") as found:
+        fitted.predict(other)
+    assert len(found) == 1
 
 
 def test_a_reference_read_as_a_stream(rng):

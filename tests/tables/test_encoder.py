@@ -208,6 +208,11 @@ def test_text_where_numbers_were_is_missing_at_predict(table):
         assert np.isfinite(encoder.transform(new)).all()
 
 
+def test_half_precision():
+    X = np.random.default_rng(0).normal(size=(30, 2)).astype("f2")
+    assert_allclose(TableEncoder().fit_transform(X), TableEncoder().fit_transform(X.astype(float)))
+
+
 def test_nothing_to_see_is_an_error_that_says_why():
     with pytest.raises(ValueError, match="the same in all rows"):
         TableEncoder().fit(pd.DataFrame({"a": [1, 1, 1], "b": ["x", "x", "x"]}))

@@ -102,19 +102,25 @@ def on_fitted(method: _Method) -> _Method:
     return cast(_Method, wrapped)
 
 
-class KernelEstimator(TravelsAsNumPy, BaseEstimator):
-    """An estimator with a parameter `kernel`: a kernel, its name, or (for methods) a KernelMap."""
+class HasKernel(BaseEstimator):
+    """An estimator with a parameter `kernel`, whose own parameters can be set."""
 
     domains: ClassVar[dict[str, Domain]] = {}  # of the parameters
     kernel: Any
-    kernel_: Any  # bound to the training rows
 
     def set_params(self, **params: object) -> Self:
         """Set parameters; a kernel given by name becomes an object when one of its own is set."""
-        kernel = params.get("kernel", self.kernel)
-        if isinstance(kernel, str) and any(name.startswith("kernel__") for name in params):
+        kernel: Any = params.get("kernel", self.kernel)
+        inner = any(name.startswith("kernel__") for name in params)
+        if inner and not hasattr(kernel, "set_params"):
             params = params | {"kernel": as_kernel(kernel)}
         return super().set_params(**params)
+
+
+class KernelEstimator(TravelsAsNumPy, HasKernel):
+    """An estimator whose kernel may also be given by its name, or (for methods) in a KernelMap."""
+
+    kernel_: Any  # bound to the training rows
 
     def __getstate__(self):
         state = super().__getstate__()

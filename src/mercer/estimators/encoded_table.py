@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engine import (
@@ -17,11 +17,11 @@ from ..engine import (
     readable,
     same_kind,
 )
-from ..kernels import Kernel
 from ..kernels import points as pts
 from ..learn import Observations
 from ..rows import check_n_columns, gather, in_pieces, read_whole, rows_at
 from ..tables import UNREAD, TableEncoder, encoder_tools, given
+from .base import HasKernel
 
 SOLVERS = ("auto", "direct", "iterative", "landmarks")
 # Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
@@ -34,7 +34,7 @@ _MANY_COLUMNS = 5 * _MOST_RANKED
 _MOST_LEVELS = 64
 
 
-class EncodedTable(BaseEstimator):
+class EncodedTable(HasKernel):
     """A model whose rows go through a table encoder, or are numbers on a device."""
 
     domains = {
@@ -44,7 +44,6 @@ class EncodedTable(BaseEstimator):
             "a TableEncoder that makes numbers of all columns (keep=None), or None",
         ),
     }
-    kernel: Kernel | str | None
     solver: str
     encoder: TableEncoder | None
     encoder_: TableEncoder | None
@@ -102,13 +101,12 @@ class EncodedTable(BaseEstimator):
             X = pts.as_vectors(X)  # says how to reshape
         if pts.is_frame(X):
             given.check_names(X)
-        validate_data(self, X, reset=reset, skip_check_array=True)
         if reset:
+            validate_data(self, X, skip_check_array=True)
             encoder = self._new_encoder(X.shape[1])
             n, distinct = X.shape[0], Observations.distinct(X, targets.weights is not None)
-            table = given.read_columns(
-                encoder, X, reset=True
-            )  # once: fit, effects and rows share it
+            # Once: fit, effects and rows share it.
+            table = given.read_columns(encoder, X, reset=True)
             self.encoder_ = encoder.fit(table if distinct is X else distinct, targets.written)
             X = table
             if self.kernel is None and n == targets.columns.shape[0]:
@@ -117,6 +115,8 @@ class EncodedTable(BaseEstimator):
                 self.encoder_, self._means_without_ = encoder_tools.add_target_encoding(
                     self.encoder_, X, T, targets.weights
                 )
+        else:
+            X = given.read_columns(self, X)
         assert self.encoder_ is not None
         with warnings.catch_warnings():
             if reset:  # its notes say which values of the training table were not read

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from math import ceil
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .. import Kernel, KernelMap, TableEncoder
 from ..engine import as_numpy
@@ -16,6 +16,7 @@ from ..estimators import KernelEstimator, all_or_nothing, kernel_of
 from ..kernels import Input
 from ..kernels import points as pts
 from ..rows import lazily, read_sample, rows_at, validated_points
+from ..tables import given
 from .bulk import column_units
 from .permutations import RandomUnits, UnitSums, add_rows, check_permutations, unit_size
 from .result import TestResult, TwoSampleResult
@@ -48,7 +49,7 @@ class DriftDetector(KernelEstimator):
         (n_permutations + 1).
     scales : list of float or None, default=None
         As in :func:`two_sample_test`.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         An integer gives the same answer every time; None draws anew.
 
     Attributes
@@ -136,7 +137,10 @@ class DriftDetector(KernelEstimator):
         spaces, Phi = Spaces.fit(points, n, self.kernel, self.scales, rng)
         self.maps_, self.scales_ = spaces.maps, spaces.scales
         self.center_ = Phi[:, spaces.parts[spaces.own]].mean(axis=0)
-        self.reference_ = chosen.to_numpy(dtype=object) if pts.is_frame(chosen) else points
+        self.reference_ = points
+        if pts.is_frame(chosen):  # of any library
+            values = [chosen[name].to_list() for name in chosen.columns]
+            self.reference_ = np.array(values, dtype=object).T
         self.columns_ = samples.columns
         self.n_reference_ = n - len(aside)
         self._add_up(reference, samples, spaces, aside, rng)
@@ -210,13 +214,9 @@ class DriftDetector(KernelEstimator):
         from the mean of the reference."""
         check_is_fitted(self)
         if self.encoder_ is not None:
-            validate_data(self, X, skip_check_array=True, reset=False)
-            points = self.encoder_.transform(X) / self.units_
+            points = self.encoder_.transform(given.read_columns(self, X)) / self.units_
         else:
-            rows: Any = X
-            if pts.is_frame(X) and self.columns_ is None:
-                rows = rows.to_numpy()
-            points = validated_points(self, rows, self.maps_[0].kernel_, reset=False)
+            points = validated_points(self, X, self.maps_[0].kernel_, reset=False)
         return self._typicality(points, as_numpy(self.row_map_.transform(points)))
 
     @property
@@ -237,6 +237,7 @@ class DriftDetector(KernelEstimator):
         Of rows that are like the reference, at most the share `level` is marked. With fewer than
         1 / level - 1 reference rows to compare with, none can be, and a warning says so.
         """
+        values = self.decision_function(X)
         if self.offset_ == -np.inf:
             warnings.warn(
                 f"no row is marked: a share of {self.level} cannot be told from "
@@ -245,7 +246,7 @@ class DriftDetector(KernelEstimator):
                 UserWarning,
                 stacklevel=3,
             )
-        return np.where(self.decision_function(X) < 0, -1, 1)
+        return np.where(values < 0, -1, 1)
 
     def _typicality(self, points, Phi):
         length = as_numpy(self.row_map_.kernel_.diag(points))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
+from ..engine import as_host
 from ..kernels import points as pts
 from .columns import column_values, declared_categories, frame_columns
 
@@ -80,11 +81,10 @@ def read_columns(encoder: "TableEncoder", X: Any, reset: bool = False) -> ReadTa
         formats = getattr(X, "attrs", {}).get("formats", {})
         index = getattr(X, "index", None)
         return ReadTable(names, frame_columns(X), formats, declared_categories(X), index)
-    if not hasattr(X, "shape"):
-        X = array_of_lists(X)
+    X = as_host(X) if hasattr(X, "shape") else array_of_lists(X)
     with pts.naming("X"):
         X = validate_data(encoder, X, reset=reset, dtype=None, ensure_all_finite=False)
     if X.dtype.kind in "fiubc":
-        X = check_array(X, ensure_all_finite="allow-nan", dtype=None)
+        X = check_array(X, ensure_all_finite="allow-nan", dtype=None, input_name="X")
     names = [f"x{j}" for j in range(X.shape[1])]
     return ReadTable(names, [column_values(column, name) for column, name in zip(X.T, names)])

@@ -102,7 +102,7 @@ def are_digits_of_dates(texts: Iterable[str]) -> bool:
 
 def dates_in_digits(values: np.ndarray) -> np.ndarray | None:
     """Whole numbers as datetime64[us] where their digits are those of dates; None elsewhere."""
-    known = np.unique(values[~np.isnan(values)])
+    known = np.unique(values[~np.isnan(values)]).astype(float)
     if len(known) < _LEAST_DIGITS or known[0] < 180001 or known[-1] > 20991231 or any(known % 1):
         return None
     if not np.isin(known // (100 if known[0] > 1e7 else 1) % 100, np.arange(1, 13)).all():
