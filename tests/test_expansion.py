@@ -125,6 +125,20 @@ def test_precisions_meet(rng):
     assert_allclose((double + single)(X), 2 * double(X), rtol=1e-5)
 
 
+def test_a_sum_keeps_the_points_of_higher_precision():
+    near = RKHSFunction(RBF(1e10), np.zeros((1, 1), dtype=np.float32), [1.0])
+    far = RKHSFunction(RBF(1e10), [[1000.00001]], [1.0])
+    for f in (near + far, far + near):
+        assert_allclose(f([[1000.00001]]), 1.0)
+
+
+@pytest.mark.parametrize("size", [1e-250, 1e250])
+def test_norms_of_tiny_and_huge_coefficients(size):
+    f = RKHSFunction(RBF(1.0), [[0.0], [1.0]], [1.0, 2.0])
+    assert_allclose((size * f).norm(), size * f.norm())
+    assert_allclose((size * f).inner(1 / size * f), f.inner(f))
+
+
 def test_functions_on_words():
     common = FromFunction(lambda a, b: float(len(set(a) & set(b))))
     f = RKHSFunction(common, ["night", "nacht"], [1.0, 2.0])

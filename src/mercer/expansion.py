@@ -10,7 +10,17 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from .engine import TravelsAsNumPy, as_numpy, is_array, is_numpy, namespace, on_device_of, tiles
+from .engine import (
+    TravelsAsNumPy,
+    as_numpy,
+    is_array,
+    is_numpy,
+    itemsize,
+    largest_power,
+    namespace,
+    on_device_of,
+    tiles,
+)
 from .kernels import Data, KernelLike, alike, as_kernel
 from .kernels import points as pts
 from .rows import stacked
@@ -124,7 +134,7 @@ class RKHSFunction(TravelsAsNumPy):
 
     def __call__(self, X: Data) -> np.ndarray:
         """f at every row of X."""
-        return self._values(self.kernel.points(X)) + self.intercept
+        return self._values(self.kernel.points(X), self.coef) + self.intercept
 
     @property
     def expansion(self) -> Expansion:
@@ -132,23 +142,32 @@ class RKHSFunction(TravelsAsNumPy):
         b = on_device_of(np.array([self.intercept]), self.coef)
         return Expansion(self.kernel, self.points, self.coef[:, None], b)
 
-    def _values(self, X):
+    def _values(self, X, coef):
         """sum_i a_i k(x_i, x) for points of any precision, sparse or dense."""
         X, points = alike(pts.as_fitted_points(X, self.points, X.dtype), self.points, self.kernel)
-        return tiles.multiply(self.kernel, X, points, self.coef[:, None])[:, 0]
+        return tiles.multiply(self.kernel, X, points, coef[:, None])[:, 0]
 
     def inner(self, other: RKHSFunction) -> float:
         """<f, g> = sum_ij a_i b_j k(x_i, y_j), where g is the `other` function."""
-        self._same_space(other)
-        values = self._values(other.points)
-        return float(namespace(values).sum(values * on_device_of(other.coef, values)))
+        scaled, a, b = self._scaled_inner(other)
+        return scaled * a * b
 
     def norm(self) -> float:
         """|f| = sqrt(a'Ka)."""
-        return max(self.inner(self), 0.0) ** 0.5
+        scaled, a, _ = self._scaled_inner(self)
+        return a * max(scaled, 0.0) ** 0.5
+
+    def _scaled_inner(self, other):
+        """<f, g> of coefficients divided by their sizes, whose products stay in range; the sizes"""
+        self._same_space(other)
+        a, b = (largest_power(f.coef) for f in (self, other))
+        values = self._values(other.points, self.coef / a)
+        return float(namespace(values).sum(values * on_device_of(other.coef / b, values))), a, b
 
     def __add__(self, other: RKHSFunction) -> RKHSFunction:
         self._same_space(other)
+        if itemsize(other.points) > itemsize(self.points):
+            return other + self  # rounded to single precision, its points would be others
         points = pts.as_fitted_points(other.points, self.points, self.points.dtype)
         coef = namespace(self.coef).concat([self.coef, on_device_of(other.coef, self.coef)])
         constant = self.intercept + other.intercept

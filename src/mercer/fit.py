@@ -17,7 +17,7 @@ import scipy.sparse
 from .engine import current, namespace, on_device_of, row_norms, tiles, using
 from .feature_map import FeatureMap
 from .kernels import Precomputed, rules_in
-from .rows import Column, HeldRows, Rows, Spread, Training, gather
+from .rows import Column, HeldRows, Rows, Spread, Training, gather, sum_of_rows
 from .space import (
     Extent,
     Fourier,
@@ -281,9 +281,7 @@ def _of_panel(values, where, Phi):
 def _mean(F):
     if scipy.sparse.issparse(F):
         return F.mean(axis=0)
-    # Summed in double precision: the error of a sum grows with the number of rows.
-    xp = namespace(F)
-    return xp.astype(xp.mean(xp.astype(F, xp.float64, copy=False), axis=0), F.dtype, copy=False)
+    return sum_of_rows(F) / F.shape[0]
 
 
 # --- rows that come later -------------------------------------------------------------------------

@@ -531,3 +531,50 @@ def test_an_intercept_is_asked_for_by_true_or_false(data):
     for model in (KernelRidge(fit_intercept="no"), KernelRidgeCV(fit_intercept=None)):
         with pytest.raises(ValueError, match="fit_intercept must be True or False"):
             model.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "kernel", [Linear(), KernelMap(RBF(0.1), center=True, max_rank=3)], ids=repr
+)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("alpha", [1.0, 1e10])
+def test_the_bound_counts_the_rounding_of_large_means(kernel, weighted, alpha, rng):
+    # Exact: constant targets are the intercept alone, whatever the kernel.
+    X, level = rng.normal(size=(3000, 2)) + 100, 1e9 + 0.1
+    weights = rng.uniform(1, 2, size=3000) if weighted else None
+    model = KernelRidge(alpha, kernel, form="primal", fit_intercept=True)
+    model.fit(X, np.full((3000, 2), level), sample_weight=weights)
+    error = np.abs(model.predict(X[:9]) - level)
+    assert np.all(error <= model.error_bound(X[:9]))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_means_of_many_rows_keep_their_digits_in_single_precision(weighted, rng):
+    X = rng.normal(size=(100_000, 2)).astype(np.float32)
+    y = np.full((100_000, 2), 0.1, dtype=np.float32)
+    weights = np.ones(len(X)) if weighted else None
+    model = KernelRidge(1.0, KernelMap(Linear(), basis="closed"), fit_intercept=True)
+    assert_allclose(model.fit(X, y, weights).predict(X[:5]), 0.1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cv_on_a_gram_matrix_knows_what_it_knows_on_the_rows(data, intercept, weighted, rng):
+    X, y, Z = data
+    weights = rng.uniform(size=60) * (rng.random(60) > 0.1) if weighted else None
+    kernel, how = RBF(0.1), {"form": "dual", "fit_intercept": intercept}
+    known = KernelRidgeCV([0.1, 1.0], kernel, **how).fit(X, y, weights)
+    model = KernelRidgeCV([0.1, 1.0], "precomputed", **how).fit(kernel(X), y, weights)
+    own = kernel.diagonal(Z)
+    answers = model.predict(kernel(Z, X), return_std=True, diag=own)
+    for found, expected in zip(answers, known.predict(Z, return_std=True)):
+        assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    assert model.error_bound(kernel(Z, X), diag=own).max() < 1e-9
+
+
+def test_cv_on_an_indefinite_matrix_says_what_would_have_standard_deviations(data):
+    X, y, _ = data
+    K = RBF(0.1)(X) - 0.5 * np.eye(60)
+    model = KernelRidgeCV([1.0], "precomputed", form="dual").fit(K, y)
+    with pytest.raises(ValueError, match="negative eigenvalues, or alpha"):
+        model.predict(K, return_std=True, diag=np.full(60, 0.5))

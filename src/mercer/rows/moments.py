@@ -46,11 +46,10 @@ class Spread:
         xp, mean, rows, target = namespace(Phi), None, Phi, None
         n = Phi.shape[0] if weights is None else float(xp.sum(weights))
         if centred:
-            sums = xp.sum(Phi, axis=0) if weights is None else weights @ Phi
-            mean = sums / (n if n > 0 else 1.0)
+            mean = sum_of_rows(Phi, weights) / (n if n > 0 else 1.0)
             rows = Phi - mean[None, :]
         if T is not None:
-            target = xp.sum(T, axis=0) if weights is None else weights @ T
+            target = sum_of_rows(T, weights)
         if weights is not None:
             root = xp.sqrt(weights)[:, None]
             rows, T = rows * root, None if T is None else T * root
@@ -119,7 +118,13 @@ class Spread:
 
 def _squares(T: Array) -> Any:
     with np.errstate(over="ignore"):  # of a bound, which may be infinite
-        return namespace(T).sum(T * T, axis=0)
+        return sum_of_rows(T * T)
+
+
+def sum_of_rows(V: Array, weights: Array | None = None) -> Any:
+    """The sum of the rows, added in double precision: its rounding grows with their number."""
+    xp, V = namespace(V), V if weights is None else V * weights[:, None]
+    return xp.astype(xp.sum(V, axis=0, dtype=xp.float64), V.dtype, copy=False)
 
 
 @dataclass

@@ -345,10 +345,16 @@ class Direct(DualSolver):
             choice, path = choose_on_matrix(K, T, w, rows)
         if kernel.is_proven:
             path = None  # several matrices of the size of K are free for the factor
-        alphas = rows.alphas(choice)
-        if path is None:
-            solved, alphas, factors = _solved(rows, K, T, w, alphas)
-        else:  # a similarity whose negative eigenvalues the path has set to zero
+        alphas, found = rows.alphas(choice), None
+        if path is None or not path.is_indefinite:
+            try:
+                found = _solved(rows, K, T, w, alphas, fixed=path is not None)
+            except CannotSolve:
+                if path is None:
+                    raise
+        if found is not None:
+            (solved, alphas, factors), path = found, None
+        elif path is not None:  # it has set the negative eigenvalues of a similarity to zero
             (W, b), ones, factors = path.duals(alphas[0]), None, {}
             if rows.intercept and not is_gram:  # where leave-one-out errors and variances are known
                 C = factor_shifted(K, alphas[0], None if w is None else 1 / w)
@@ -369,9 +375,18 @@ class Direct(DualSolver):
 
 
 def _solved(
-    problem: RidgeProblem, K: Array, T: Array, w: Array | None, alphas: np.ndarray
+    problem: RidgeProblem,
+    K: Array,
+    T: Array,
+    w: Array | None,
+    alphas: np.ndarray,
+    *,
+    fixed: bool = False,
 ) -> tuple[_Dual, np.ndarray, dict[float, Any]]:
-    """(coefficients with their certified errors, the penalties that were used, factors)."""
+    """(coefficients with their certified errors, the penalties that were used, factors).
+
+    fixed : whether a penalty that is too small is refused, as it is where it was given
+    """
     one, noise = len(np.unique(alphas)) == 1, None if w is None else 1 / w
     in_place = is_numpy(K) and one and matrix_bytes(K.shape[0], 2) > problem.limit
     kernel, rows = problem.kernel, problem.training.points
@@ -382,7 +397,7 @@ def _solved(
             X, left, factors = solve_regularized(K, B, penalties, noise, in_place=in_place)
             break
         except CannotSolve:
-            if isinstance(problem.alpha, Given) or in_place:
+            if fixed or isinstance(problem.alpha, Given) or in_place:
                 raise
             alphas = STEP * alphas  # the next penalty that is not singular to rounding
     if in_place:  # the factor stands where K was
@@ -424,7 +439,11 @@ class _DirectSolution(DualSolution):
         S, noise = self.prediction.S, None if self.weights is None else 1 / self.weights
 
         def make() -> Any:
-            self.kernel.layout.require_data("the kernel matrix was not kept: fit again.")
+            self.kernel.layout.require_data(
+                "form='dual' has no standard deviations here: the matrix has negative eigenvalues, "
+                "or alpha is lost in its rounding. Use KernelMap('precomputed', indefinite='clip') "
+                "as the kernel."
+            )
             return factor_shifted(tiles.evaluate(self.kernel, S), alpha, noise)
 
         return Landmarks(self.kernel, S, self.cached(alpha, make), np.arange(S.shape[0]))

@@ -50,6 +50,7 @@ from .system import column_norms
 MOST, LEAST = 4000, 500
 # Values of coordinates computed at once.
 _PANEL_VALUES = 1 << 23
+_EPS = float(np.finfo(np.float64).eps)
 
 _PrimalKind = TypeVar("_PrimalKind", bound="_PrimalSolution")
 
@@ -146,13 +147,17 @@ def _solve_on_map(
     dual = None if T is None else _dual(fit, Phi, T, w, coef, b, alphas)
     errors = shifts = None
     with np.errstate(all="ignore"):  # an infinite bound is a bound
-        norms = _error_norms(fit, sums, coef, residuals, alphas, dual, w)
+        norms = _error_norms(fit, sums, coef, residuals, alphas, dual, T, w)
     if norms is not None:
         errors = on_device_of(np.where(np.isnan(norms), np.inf, norms), coef)
         if mean is not None:
-            # b differs by no more than |f - f*| times the mean of sqrt k(x, x), at most.
+            # b differs by no more than |f - f*| times the mean of sqrt k(x, x), at most, and by the
+            # rounding of the two means that it is the difference of.
             within = float(xp.linalg.trace(second)) / sums.n + float(xp.sum(mean**2))
+            unit = fit.map.space.roundoff() + fit.n**0.5 * eps_of(coef) + fit.n * _EPS
+            own = _target_norms(sums, T, w) / sums.n**0.5 + within**0.5 * column_norms(coef)
             shifts = errors * (within + max(fit.max_residual, 0.0)) ** 0.5
+            shifts = shifts + on_device_of(unit * own, coef)
     points, kept = _kept(problem, fit, second)
     solution = kind(
         fit.map.linear(coef, b),
@@ -252,21 +257,26 @@ def _error_norms(
     residuals: Array,
     alphas: np.ndarray,
     dual: Array | None,
+    T: Array | None,
     w: Array | None,
 ) -> np.ndarray | None:
     """|f - f*| at most, f* the solution with the kernel itself.
 
     With R = K - Phi Phi' and a = W (t - f) / alpha, the residual of the dual equations is -R a, and
     f differs from sum_i a_i k(x_i, .) by sqrt(a'R a): both are small where all |R_ij| <= rho_i
-    rho_j are. What rounding leaves of the r x r equations is divided by alpha.
+    rho_j are. What rounding leaves of the r x r equations is divided by alpha: it is relative to
+    rows and targets as they are, however little of them the sums about a mean keep.
     """
     space, second, cross = fit.map.space, sums.scatter, sums.cross
     if fit.map.append_residual or isinstance(space, Corrected) or np.min(alphas) <= 0:
         return None
     xp, eta = namespace(coef), 2 * float(space.roundoff())
-    size = float(xp.sqrt(xp.sum(second * second)))
-    left, of_coef, of_cross = (column_norms(V) for V in (residuals, coef, cross))
-    norms: np.ndarray = (left + eta * (size * of_coef + of_cross)) / alphas
+    within = lengths2 = float(xp.linalg.trace(second))
+    for mean in (sums.mean, fit.map.mean):
+        lengths2 += 0.0 if mean is None else sums.n * float(xp.sum(mean**2))
+    left, of_coef, of_rows = column_norms(residuals), column_norms(coef), eta * lengths2**0.5
+    rounding = of_rows * (within**0.5 * of_coef + _target_norms(sums, T, w))
+    norms: np.ndarray = (left + rounding) / alphas
     kernel, largest = fit.map.kernel, max(float(fit.max_residual), 0.0)
     if dual is not None:
         lengths = kernel.layout.lengths(kernel, fit.points)
@@ -279,10 +289,7 @@ def _error_norms(
         return None  # rows that are gone have left neither lengths nor residuals
     else:
         # By Cauchy and Schwarz, from the largest residual and the sum of squares of t - f.
-        lengths2 = float(xp.linalg.trace(second)) + sums.n * largest
-        if sums.mean is not None:
-            lengths2 += sums.n * float(xp.sum(sums.mean**2))
-        weighed = sums.n * largest + eta * lengths2
+        weighed = sums.n * largest + eta * (lengths2 + sums.n * largest)
         # sum_i w_i (t_i - f_i)^2 at most: sums of nearly equal numbers are known to rounding only.
         total = sums.squares if sums.mean is None else sums.squares - sums.target**2 / sums.n
         left = total - 2 * xp.sum(coef * cross, axis=0) + xp.sum(coef * (second @ coef), axis=0)
@@ -291,6 +298,13 @@ def _error_norms(
     centred = 2.0 if fit.map.mean is not None or sums.mean is not None else 1.0
     norms += centred * missed * (1 + np.sqrt(weighed) / (2 * np.sqrt(alphas)))
     return norms
+
+
+def _target_norms(sums: Spread, T: Array | None, w: Array | None) -> np.ndarray:
+    """Euclidean norms of the columns of the targets, times the roots of the weights."""
+    if T is None:
+        return np.sqrt(as_numpy(sums.squares).astype(np.float64))
+    return column_norms(T if w is None else T * namespace(T).sqrt(w)[:, None])
 
 
 @dataclass(frozen=True, eq=False)

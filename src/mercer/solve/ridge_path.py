@@ -88,6 +88,7 @@ class RidgePath:
     # n sums of squares of targets around T, within rows of several observations; or None
     spread: Any = None
     offsets: Any = None  # n x t numbers that are added to every error; or None
+    is_indefinite: bool = False  # whether negative eigenvalues were set to zero, beyond rounding
 
     def __post_init__(self) -> None:
         Q, values, in_mean = self.Q, self.values, self.in_mean
@@ -150,6 +151,9 @@ class RidgePath:
             K = K - mean[None, :] - mean[:, None] + known["in_mean"] @ mean
         K = K if weights is None else K * known["root"] * known["root"].T
         values, U = eigh(K)
+        if values.shape[0]:
+            noise = K.shape[0] * eps_of(values) * abs(float(values[0]))
+            known |= {"is_indefinite": float(values[-1]) < -noise}
         values = positive_part(values)
         return cls(U * namespace(U).sqrt(values)[None, :], values, T, **known)
 
