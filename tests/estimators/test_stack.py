@@ -244,6 +244,12 @@ def test_trees_are_those_of_scikit_learn(rng):
     assert_allclose((trees * 0.5)(X), 0.5 * trees(X))
 
 
+def test_a_forest_of_many_sorted_rows_knows_all_classes():
+    which = np.arange(5500) // 500
+    T, X = np.eye(11)[which], which[:, None].astype(float)
+    assert (grow_trees(X, T, None, forest=True)(X).argmax(axis=1) == which).all()
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("below", 0), ("above", -1), ("below", 10**9), ("feature", 6)]
 )

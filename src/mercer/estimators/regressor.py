@@ -148,8 +148,10 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     ) -> Self:
         """Learn the kernel and fit all rows.
 
-        Whole numbers as weights count repeated observations, and the fit equals that on the rows
-        repeated; other weights say how much a row counts. Rows of weight zero are not used.
+        Whole numbers as weights count repeated observations; other weights say how much a row
+        counts. Rows of weight zero are not used. With an array of numbers the fit equals that on
+        the rows repeated; the columns of a frame are encoded by the rows that it has (see
+        :class:`mercer.TableEncoder`), so that copies there may make a category frequent.
 
         With `groups`, one value per row, errors and intervals are those of rows whose group the
         model has not seen: it is fitted again without each of five folds of groups, with the

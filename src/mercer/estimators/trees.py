@@ -33,7 +33,7 @@ _BOOSTED = {
     "early_stopping": False,
     "random_state": 0,
 }
-# Rows of a forest, at most.
+# Rows of a forest, at most, drawn at random.
 _FOREST_ROWS = 5000
 # Up to so many numbers a second thread waits more than it works.
 _ENTRIES_FOR_ONE_THREAD = 200_000
@@ -170,7 +170,8 @@ def _repeated(X, T, weights):
 
 def _forest(X, T, weights):
     """(nodes of every tree, zeros): a leaf holds the mean targets of its rows."""
-    rows = slice(0, _FOREST_ROWS)
+    # Drawn: tables are often sorted, and the first rows of one may lack whole classes.
+    rows = np.sort(np.random.default_rng(0).permutation(len(X))[:_FOREST_ROWS])
     weights = None if weights is None else weights[rows]
     forest = RandomForestRegressor(**_FOREST).fit(X[rows], T[rows], weights)
     made = []
