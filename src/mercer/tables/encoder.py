@@ -212,8 +212,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return name_outputs(self)
 
     @lazily
-    def transform(self, X: ArrayLike) -> np.ndarray | pd.DataFrame:
-    def transform(self, X: ArrayLike | ReadTable) -> "np.ndarray | pd.DataFrame":
+    def transform(self, X: ArrayLike | ReadTable) -> np.ndarray | pd.DataFrame:
         """The columns of `X` as floats, (n, number of outputs); a frame where columns are kept.
 
         A Dask collection is encoded partition by partition, when the result is asked for. Texts in
