@@ -7,6 +7,7 @@ import numpy as np
 from ..engine import Domain, is_integer
 from ..kernels import Input
 from ..solve import Given, Plan, RidgeProblem
+from ..space import basis_for
 from .certified import CertifiedClassifier
 from .kernel_map import KernelMap, map_options, read_rows
 from .learned_model import LearnedModel
@@ -29,8 +30,8 @@ def plan(
     Parameters
     ----------
     model : estimator
-        KernelRidge, KernelRidgeCV, KernelMap, KernelSVC, KernelLogistic, KernelRegressor or
-        KernelClassifier, unfitted; its memory_limit counts.
+        KernelRidge, KernelRidgeCV, KernelMap (of landmarks), KernelSVC, KernelLogistic,
+        KernelRegressor or KernelClassifier, unfitted; its memory_limit counts.
     X : rows as `fit` takes them, or their shape
         With a shape (n, d) the rows are drawn uniformly from the unit cube.
     y, sample_weight : as in fit; y may be left out, except for KernelSVC and KernelLogistic
@@ -67,7 +68,14 @@ def plan(
     if isinstance(model, KernelMap):
         own = KernelMap(model.kernel)  # learns the names of the columns in place of the model
         found = read_rows(model, X, y, owner=own, targets="numbers", why="plan")
-        problem = RidgeProblem(found, found.T, Given(np.ones(1)), map=map_options(model))
+        options = map_options(model)
+        basis = basis_for(found.kernel, found.points, options) if found.is_held else model.basis
+        if basis in ("closed", "fourier"):
+            raise ValueError(
+                f"plan says what landmarks cost, and a map with basis={basis!r} has none: it takes "
+                "one pass over the rows, and rows x coordinates numbers where it transforms them."
+            )
+        problem = RidgeProblem(found, found.T, Given(np.ones(1)), map=options)
         return Plan.of_map(problem)
     known = "KernelRidge, KernelRidgeCV, KernelMap, KernelSVC, KernelLogistic"
     raise TypeError(f"plan takes {known}, KernelRegressor or KernelClassifier, got {model!r}.")
