@@ -146,6 +146,8 @@ def test_the_map_has_a_plan_too():
     for basis, kernel in (("fourier", RBF(1.0)), ("closed", Linear()), ("auto", Linear())):
         with pytest.raises(ValueError, match="what landmarks cost"):
             plan(KernelMap(kernel, basis=basis), (500, 2))
+    with pytest.raises(ValueError, match="what landmarks cost"):
+        plan(KernelRidge(1.0, KernelMap(RBF(1.0), basis="fourier")), (500, 2))
     assert plan(KernelMap(RBF(1.0), basis="auto"), (500, 2)).choice == "stored"
     with pytest.raises(TypeError, match="plan takes KernelRidge"):
         plan(KernelDiscriminant(), (500, 2))
