@@ -7,7 +7,6 @@ import numpy as np
 from ..engine import Domain, is_integer
 from ..kernels import Input
 from ..solve import Given, Plan, RidgeProblem
-from ..space import basis_for
 from .certified import CertifiedClassifier
 from .kernel_map import KernelMap, map_options, read_rows
 from .learned_model import LearnedModel
@@ -71,7 +70,7 @@ def plan(
         own = KernelMap(model.kernel)  # learns the names of the columns in place of the model
         found = read_rows(model, X, y, owner=own, targets="numbers", why="plan")
         options = map_options(model)
-        basis = basis_for(found.kernel, found.points, options) if found.is_held else model.basis
+        basis = options.basis_for(found.kernel, found.points) if found.is_held else model.basis
         if basis in ("closed", "fourier"):
             raise _without_landmarks(basis)
         problem = RidgeProblem(found, found.T, Given(np.ones(1)), map=options)

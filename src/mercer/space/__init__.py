@@ -1,7 +1,7 @@
 """Feature spaces: K = F F', by landmarks, by a kernel's own features, or by a correction."""
 
 from .certificate import Radii
-from .choice import MapOptions, basis_for, refute_by_a_look, refute_by_sample, space_of
+from .choice import MapOptions, refute_by_a_look, refute_by_sample, space_of
 from .cholesky import Fit, factorize
 from .fourier import Fourier
 from .fourier_grid import Extent, FourierPlan, fourier_space
