@@ -26,8 +26,8 @@ new[:, 3] *= 1.6
 # %%
 # The test
 # --------
-# The p-value is exact for any number of rows. ``columns`` says which columns matter: how much of
-# the difference disappears when a column is shuffled between the samples.
+# The p-value is exact for any number of independent rows. ``columns`` says which columns matter:
+# how much of the difference disappears when a column is shuffled between the samples.
 
 import pandas as pd
 

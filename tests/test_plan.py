@@ -143,6 +143,12 @@ def test_a_form_that_is_asked_for_and_a_given_map():
 def test_the_map_has_a_plan_too():
     assert plan(KernelMap(RBF(1.0)), (500, 2)).choice == "stored"
     assert plan(KernelMap(RBF(1.0), memory_limit="2MB"), (500, 2)).choice == "partial"
+    for basis, kernel in (("fourier", RBF(1.0)), ("closed", Linear()), ("auto", Linear())):
+        with pytest.raises(ValueError, match="what landmarks cost"):
+            plan(KernelMap(kernel, basis=basis), (500, 2))
+    with pytest.raises(ValueError, match="what landmarks cost"):
+        plan(KernelRidge(1.0, KernelMap(RBF(1.0), basis="fourier")), (500, 2))
+    assert plan(KernelMap(RBF(1.0), basis="auto"), (500, 2)).choice == "stored"
     with pytest.raises(TypeError, match="plan takes KernelRidge"):
         plan(KernelDiscriminant(), (500, 2))
     with pytest.raises(ValueError, match="shape of X"):

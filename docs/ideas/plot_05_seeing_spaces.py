@@ -131,6 +131,7 @@ assert (Normalized(k1)(images) <= 1 + 1e-12).all()
 # --------------
 # [EXACT] section 4: (26) is the distance, (27) to (29) the kernels, Figures 1 and 2 t-SNE, Figures
 # 3 and 4 Fisher's discriminant (lesson 7). :ref:`sphx_glr_auto_examples_plot_exact_mnist.py`
-# repeats all four, on MNIST where it is at hand. Errata: "kernel data" before (29) means MNIST. A
+# repeats all four, on MNIST where it is at hand. Errata: "kernel data" before (29) means MNIST;
+# :math:`k_2(x, x)` is called nearly one, and is from 0.58 to 0.86 on the digits of the figures. A
 # remark: whether :math:`k_2` separates the digits better must be judged on images that were left
 # out, as here.

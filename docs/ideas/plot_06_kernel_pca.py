@@ -147,4 +147,5 @@ print(f"from PCA's axis {sums[0]:.3f} to {sums[-1]:.3f}; the best of several sta
 #   five components, which is still more than two columns.
 # - [NPT] (15) and the line above it need :math:`\Lambda^{-1/2}`.
 # - [MDS] Algorithm 8 (b): the indices start at :math:`k(y_1, y_1)`; (e) lacks the centring and
-#   :math:`1 / \sqrt\lambda`; in (2) the covariance is :math:`\frac1N \Phi^T \Phi`.
+#   :math:`1 / \sqrt\lambda`; in (2) the covariance is :math:`\frac1N \Phi^T \Phi`,
+#   and a centred :math:`K` has no inverse.

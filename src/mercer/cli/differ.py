@@ -16,6 +16,7 @@ from .options import TABLE, Reading, command
 
 
 @command(
+    "Rows must be independent of each other: those of a time series are not.\n\n"
     "Exit code 0: no difference found; 1: the files differ; 2: bad input.\n\nExamples:\n\n"
     "  mercer differ january.csv february.csv\n\n"
     "  mercer differ old.parquet new.parquet --ignore id --ignore date --level 0.01\n\n"

@@ -401,7 +401,7 @@ def _print(facts, made, code):
 
 
 def _leak(facts):
-    """What almost exact predictions come from, such as parts of a sum; empty elsewhere."""
+    """Columns of almost exact predictions, such as the parts of a sum; empty elsewhere."""
     shares = facts["importances"]
     first = max(shares.values()) > _SHARE
     if facts["measure"] == "RMSE":

@@ -31,8 +31,8 @@ def plan(
     Parameters
     ----------
     model : estimator
-        KernelRidge, KernelRidgeCV, KernelMap, KernelSVC, KernelLogistic, KernelRegressor or
-        KernelClassifier, unfitted; its memory_limit counts.
+        KernelRidge, KernelRidgeCV, KernelMap (with landmarks), KernelSVC, KernelLogistic,
+        KernelRegressor or KernelClassifier, unfitted; its memory_limit counts.
     X : rows as `fit` takes them, or their shape
         With a shape (n, d) the rows are drawn uniformly from the unit cube.
     y, sample_weight : as in fit; y may be left out, except for KernelSVC and KernelLogistic
@@ -65,14 +65,27 @@ def plan(
     y = np.zeros(_n_rows(X)) if y is None else y  # their number counts, not their values
     if isinstance(model, RidgeEstimator):
         problem, solver, _ = model.__ridge_problem__(X, y, sample_weight)
+        if problem.map is not None and problem.map.basis == "fourier":
+            raise _without_landmarks("fourier")
         return Plan.of_solvers(problem, solver)
     if isinstance(model, KernelMap):
         own = KernelMap(model.kernel)  # learns the names of the columns in place of the model
         found = read_rows(model, X, y, owner=own, targets="numbers", why="plan")
-        problem = RidgeProblem(found, found.T, Given(np.ones(1)), map=map_options(model))
+        options = map_options(model)
+        basis = options.basis_for(found.kernel, found.points) if found.is_held else model.basis
+        if basis in ("closed", "fourier"):
+            raise _without_landmarks(basis)
+        problem = RidgeProblem(found, found.T, Given(np.ones(1)), map=options)
         return Plan.of_map(problem)
     known = "KernelRidge, KernelRidgeCV, KernelMap, KernelSVC, KernelLogistic"
     raise TypeError(f"plan takes {known}, KernelRegressor or KernelClassifier, got {model!r}.")
+
+
+def _without_landmarks(basis):
+    return ValueError(
+        f"plan says what landmarks cost, and a map with basis={basis!r} has none: a fit takes sums "
+        "over the rows, and transform returns rows x rank_ numbers. A fit to few rows tells rank_."
+    )
 
 
 def _drawn(shape):

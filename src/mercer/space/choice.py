@@ -85,6 +85,15 @@ class MapOptions:
         """Whether coordinates are Fourier's as they are: then ridge needs sums of exponentials."""
         return self.basis == "fourier" and not (self.center or self.append_residual)
 
+    def basis_for(self, kernel: Kernel, points: Any) -> str:
+        """The basis, where "auto" is decided."""
+        if self.basis != "auto":
+            return self.basis
+        width = points.shape[1] if getattr(points, "ndim", 1) == 2 else None
+        dimension, n = kernel.explicit_dim(width), points.shape[0]
+        most = n if self.max_rank is None else min(n, self.max_rank)
+        return "closed" if dimension is not None and dimension < most else "cholesky"
+
     def needs_all_rows(self, kernel: Kernel) -> bool:
         """Whether the fit must hold all rows at once."""
         corrects = self.indefinite != "raise" and not kernel.is_proven
@@ -95,7 +104,7 @@ def space_of(
     kernel: Kernel, points: Array, options: MapOptions
 ) -> tuple[Any, Any, np.ndarray, dict[str, Any] | None]:
     """(space, coordinates, residuals rho^2, correction) of the training points."""
-    if basis_for(kernel, points, options) == "closed":
+    if options.basis_for(kernel, points) == "closed":
         own: OwnFeatures = OwnFeatures(kernel, points)
         n = points.shape[0]
         if scipy.sparse.issparse(own.example):
@@ -145,16 +154,6 @@ def _corrected_space(
     S = kernel.landmarks(kernel.layout.in_double(points), np.arange(n))
     space = Corrected(kernel, S, W, np.arange(n))
     return space, F, left, summary
-
-
-def basis_for(kernel: Kernel, points: Any, options: MapOptions) -> str:
-    """The basis of the options, where "auto" is decided."""
-    if options.basis != "auto":
-        return options.basis
-    width = points.shape[1] if getattr(points, "ndim", 1) == 2 else None
-    dimension = kernel.explicit_dim(width)
-    most = points.shape[0] if options.max_rank is None else min(points.shape[0], options.max_rank)
-    return "closed" if dimension is not None and dimension < most else "cholesky"
 
 
 def refute_by_sample(kernel: Kernel, points: Array) -> None:

@@ -26,7 +26,7 @@ from ..engine import (
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..rows import HeldRows, LargestResidual, Rows, gather, stacked
-from .choice import MapOptions, basis_for, matrix_rows, refute_by_sample
+from .choice import MapOptions, matrix_rows, refute_by_sample
 from .cholesky import default_tol, factorize, matrix_fits, self_lengths
 from .landmarks import Landmarks, is_stable, normalised_matrix, pivoted, refactorized
 from .own_features import OwnFeatures
@@ -63,7 +63,7 @@ def sampled_space(
     n = points.shape[0]
     if n <= 2 * gather.SAMPLE or options.needs_all_rows(kernel) or not kernel.layout.on_data:
         return None
-    if basis_for(kernel, points, options) == "closed":
+    if options.basis_for(kernel, points) == "closed":
         return None
     like, limit = tiles.allocate(points, (1, 1)), current().limit(points)
     most = MapBytes.partial_rank(n, limit, itemsize(like), options.copies)
@@ -79,7 +79,7 @@ def sampled_space(
 def space_of_sample(kernel: Kernel, sample: Any, options: MapOptions) -> Landmarks | OwnFeatures:
     """Landmarks among the sample, and their factor; or the kernel's own features."""
     refute_by_sample(kernel, sample.points)
-    if basis_for(kernel, sample.points, options) == "closed":
+    if options.basis_for(kernel, sample.points) == "closed":
         return OwnFeatures(kernel, sample.points)
     sample = _sample_that_fits(kernel, sample, options)
     points = sample.points
