@@ -135,7 +135,7 @@ class Animation:
         if space.alpha is not None:
             variance = float(space.values.sum()) / len(space.components)
             rounding = np.finfo(float).eps * float(space.diagonal.mean())
-            # Where all points are one there is no unit, and the next penalty is searched anew.
+            # One point alone gives no unit: the next penalty is then searched anew.
             self.alpha = space.alpha / variance if variance > rounding else None
 
     def _sketch(self, stage) -> Update:
