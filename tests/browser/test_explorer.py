@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mercer import RBF
+from mercer import RBF, Spectrum
 from mercer.explore import explore
 
 pytest.importorskip("bokeh", reason="bokeh is not installed: mercer[report]")
@@ -226,3 +226,10 @@ def test_names_and_labels_stay_text(opened, tmp_path):
         assert EVIL in page.locator("#point").inner_text()
         assert page.evaluate("window.owned === undefined")
         assert page.locator("img[src=x]").count() == 0
+
+
+def test_objects_have_no_columns_for_prior_draws(opened, tmp_path):
+    with explore(["abab", "ba", "cc", "cdc"] * 5, None, Spectrum(2), folder=tmp_path) as running:
+        page = opened(running)
+        assert not page.get_by_text("Prior draws").is_visible()
+        assert page.locator("#matrix").is_visible()

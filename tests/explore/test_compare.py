@@ -611,6 +611,7 @@ def test_flat_spaces_can_be_looked_at(iris):
     comparison = compare_kernels(X, y, {"flat": Constant(), "line": Linear() * 0.0 + 1}, repeats=1)
     for embeddings in comparison.embeddings.values():
         assert all(np.isfinite(Z).all() for Z in embeddings.values())
+    compare_kernels(np.ones((40, 2)), np.arange(40) % 2, [RBF(0.5)], cv=3, repeats=1)  # no warning
 
 
 # --- what comes out -------------------------------------------------------------------------------
@@ -675,6 +676,14 @@ def test_one_column_has_every_embedding(rng):
 
 
 # --- rows that are not independent ----------------------------------------------------------------
+
+
+def test_one_column_and_three_classes_have_discriminant_axes(iris):
+    X, y = iris
+    comparison = compare_kernels(
+        X[:, :1], y, [Linear(), RBF()], embeddings=["discriminant"], cv=3, repeats=1
+    )
+    assert comparison.embeddings["Linear()"]["discriminant"].shape == (150, 2)
 
 
 def test_groups_are_never_divided(rng):

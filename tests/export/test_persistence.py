@@ -43,6 +43,7 @@ from mercer import (
     Polynomial,
     Precomputed,
     RKHSFunction,
+    WeisfeilerLehman,
     load,
     save,
 )
@@ -286,6 +287,13 @@ def test_a_model_that_holds_itself_is_refused(path):
     model = KernelMap()
     model.kernel = [model]
     with pytest.raises(TypeError, match="holds itself"):
+        save(model, path)
+
+
+def test_a_model_on_networkx_graphs_says_how_it_can_be_saved(path):
+    nx = pytest.importorskip("networkx")
+    model = KernelMap(WeisfeilerLehman(1)).fit([nx.path_graph(3), nx.cycle_graph(3)])
+    with pytest.raises(TypeError, match="a pair of edges and node labels"):
         save(model, path)
 
 

@@ -86,6 +86,7 @@ def test_meaning(text, kernel):
         ("é + RBF()", "unknown kernel", "é"),
         ("RBF(*[1])", "no meaning in arguments", "*[1]"),
         ("RBF(**{})", "no meaning in arguments", "**{}"),
+        ("RBF(gamma=1, gamma=2)", "gamma is given twice", "gamma=2"),
     ],
 )
 def test_errors_point_at_the_place(text, problem, pointed_at):

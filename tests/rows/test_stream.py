@@ -20,6 +20,7 @@ from mercer import (
     Linear,
     OnColumns,
     Polynomial,
+    Spectrum,
 )
 from mercer.engine.memory import MemoryLimitError
 from mercer.rows.streams import StreamedRows, is_stream
@@ -163,6 +164,11 @@ def test_bad_chunks_are_named(X):
     X[2500, 1] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         KernelMap(KERNEL).fit(chunks_of(X))
+
+
+def test_a_stream_of_single_texts_is_refused():
+    with pytest.raises(TypeError, match=r"a chunk of X is the text 'abc': .* lists of texts"):
+        KernelMap(Spectrum(2)).fit(Chunks(lambda: iter(["abc", "abd"])))
 
 
 def test_what_a_stream_cannot_have(X):

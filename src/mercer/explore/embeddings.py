@@ -71,8 +71,8 @@ def embed(
         means = np.stack([Phi[codes == c].mean(axis=0) for c in classes])
         # Classes without any spread, or one class alone, are shown by the leading components.
         if len(classes) > 1 and not np.array_equal(Phi, means[places]):
-            fisher = KernelDiscriminant(min(2, codes.max()), kernel="linear").fit(Phi, codes)
-            # Two classes have one axis; kernel PCA gives the other.
+            fisher = KernelDiscriminant(kernel="linear").fit(Phi, codes)
+            # Two classes, or a space of one dimension, have one axis; kernel PCA gives the other.
             scores = np.column_stack([fisher.transform(everyone), scores])
     return scores[:, :2]
 
@@ -81,7 +81,7 @@ def _tsne(Phi, Phi_new, random_state):
     from openTSNE import TSNE as OpenTSNE
 
     n = len(Phi)
-    if n < 4 or not Phi.std(axis=0).max() > 0:
+    if n < 4 or not np.ptp(Phi, axis=0).max() > 1e-12:  # equal rows differ by rounding
         return np.zeros((n + len(Phi_new), 2))
     embedding = OpenTSNE(
         perplexity=min(PERPLEXITY, (n - 1) / 3),

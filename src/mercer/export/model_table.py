@@ -95,7 +95,10 @@ class Table:
             parts = list(thing.parts())[::-1]
         for part in parts:
             if id(part) in self._open:
-                raise TypeError(f"{where} holds itself, which a file cannot store.")
+                raise TypeError(
+                    f"{where} holds itself, which a file cannot store: fit on arrays, lists and "
+                    "texts (a networkx graph as a pair of edges and node labels)."
+                )
             if id(part) not in self._places:
                 self._open.add(id(part))
                 entry = self.entry(part, where)

@@ -342,7 +342,7 @@ class FromFeatures(OnFeatures):
         return G.toarray() if scipy.sparse.issparse(G) else G
 
 
-# A kernel, its name or expression, or a function of two points.
+# A kernel, its name, or a function of two points.
 KernelLike: TypeAlias = Kernel | str | Callable[..., Any]
 
 

@@ -174,7 +174,12 @@ class _Reader:
         return [self.value(argument) for argument in node.args]
 
     def named(self, node: Any) -> dict[str, Any]:
-        return {keyword.arg: self.value(keyword.value) for keyword in node.keywords}
+        found: dict[str, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg in found:  # Python's parser takes both, and only its compiler refuses
+                self.refuse(f"{keyword.arg} is given twice", keyword)
+            found[keyword.arg] = self.value(keyword.value)
+        return found
 
     def operation(self, node: Any) -> Any:
         left, right = self.value(node.left), self.value(node.right)

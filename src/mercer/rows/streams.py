@@ -331,6 +331,11 @@ def n_rows(chunk: Any) -> int:
 
 
 def refuse_tuple(chunk: Any) -> None:
+    if isinstance(chunk, (str, bytes)):
+        raise TypeError(
+            f"a chunk of X is the text {chunk!r:.40}: a stream gives several rows at once, here "
+            "lists of texts."
+        )
     if isinstance(chunk, tuple):
         raise TypeError(
             f"a chunk of X is a tuple of {len(chunk)}, and a fit without targets, or with y, takes "

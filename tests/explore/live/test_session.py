@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris, make_circles
 from sklearn.linear_model import Ridge, RidgeClassifier
 
-from mercer import RBF, KernelMap, KernelPCA, Linear, Polynomial, Sigmoid, Spectrum, load
+from mercer import RBF, KernelMap, KernelPCA, Linear, Polynomial, Sigmoid, Signature, Spectrum, load
 from mercer.explore.compare import comparing
 from mercer.explore.data import Explored
 from mercer.explore.live import pictures, readings
@@ -446,3 +446,36 @@ def test_large_data_are_sampled_and_gram_matrices_refused(rng):
     assert "100 of 500 rows" in data.notes[0]
     with pytest.raises(ValueError, match="Gram matrix"):
         Explored.of(np.eye(5), None, Precomputed())
+
+
+def test_rows_that_are_all_one_point_can_be_turned(tmp_path):
+    session = Session(
+        Explored.of(np.ones((30, 2)), np.arange(30) % 2, RBF(1.0)), RBF(1.0), tmp_path
+    )
+    list(session.answer({"do": "hello"}))
+    for value in (0.1, 0.05, 0.02):
+        for update in session.answer({"do": "turn", "knob": "gamma", "value": value}):
+            assert "error" not in update
+            if "numbers" in update:
+                break  # the hand moves on
+
+
+def test_the_depth_of_a_signature_turns_where_its_map_is_small():
+    paths = [np.cumsum(np.ones((n, 2)), axis=0) for n in (3, 4, 5, 6)]
+    (knob, *_) = knobs_of(Signature(2), Explored.of(paths, None, Signature(2)))
+    assert (knob.name, knob.low, knob.high) == ("depth", 1, 4)
+
+
+@pytest.mark.parametrize("target", [None, np.arange(20) % 2, np.arange(20) / 2])
+def test_an_empty_place_of_a_line_can_be_clicked(target, rng, tmp_path):
+    data = Explored.of(rng.normal(size=(20, 1)), target, Linear())
+    session = Session(data, Linear(), tmp_path)
+    list(session.answer({"do": "hello"}))
+    (update,) = [u for u in session.answer({"do": "tap", "x": 0.1, "y": 0.2}) if u]
+    assert "about_point" in update
+
+
+def test_a_kernel_on_numbers_typed_for_texts_is_refused_by_name(tmp_path):
+    session = Session(Explored.of(["ab", "b", "a"] * 4, None, Spectrum(1)), Spectrum(1), tmp_path)
+    (update,) = session.answer({"do": "type", "expression": "RBF()"})
+    assert "X holds strings, and this kernel needs numbers" in update["error"]

@@ -134,7 +134,9 @@ class Animation:
         space.judge(near)
         if space.alpha is not None:
             variance = float(space.values.sum()) / len(space.components)
-            self.alpha = space.alpha / max(variance, 1e-300)
+            rounding = np.finfo(float).eps * float(space.diagonal.mean())
+            # One point alone gives no unit: the next penalty is then searched anew.
+            self.alpha = space.alpha / variance if variance > rounding else None
 
     def _sketch(self, stage) -> Update:
         assert self.shown is not None

@@ -17,8 +17,8 @@ from .space import explored_space
 # The reach of a knob to either side of its mark, as a factor.
 _REACH = {"gamma": 1000.0, "length_scale": 30.0, "period": 30.0}
 _USUAL_REACH = 100.0
-# Whole numbers are turned one by one.
-_LARGEST_WHOLE = 12
+# Whole numbers are turned one by one; the coordinates of a path grow with the power of the depth.
+_LARGEST_WHOLE, _DEEPEST = 12, 4
 _WHOLE = ("degree", "exponent", "depth", "length", "mismatches", "gaps", "rounds")
 # The curve under a knob: so many values, each on so many rows and landmarks.
 CURVE_VALUES, CURVE_ROWS, CURVE_LANDMARKS = 13, 600, 80
@@ -69,7 +69,8 @@ def knobs_of(kernel: Kernel, data: Explored) -> list[Knob]:
         usual = default_of(owner, last)
         usual = float(usual) if is_number(usual) and usual > 0 else None
         if last in _WHOLE:
-            high = float(max(_LARGEST_WHOLE, int(number)))
+            most = _DEEPEST if last == "depth" else _LARGEST_WHOLE
+            high = float(max(most, int(number)))
             knobs.append(Knob(name, label, number, 1.0, high, usual or 2.0, "default", True))
             continue
         suggested = _suggested(name, kernel, data)

@@ -168,7 +168,7 @@
     prior_columns(columns) {
       if (columns.length) $("prior-a").value = about.names[columns[0]];
       $("prior-b").value = columns.length > 1 ? about.names[columns[1]] : "";
-      $("prior-choice").hidden = !columns.length;
+      $("prior").hidden = !columns.length;
     },
     expression(text) {
       if (document.activeElement !== $("expression") || $("expression").value.trim() === "") $("expression").value = text;

@@ -72,7 +72,8 @@ class Pointer:
             {"index": j, "row": int(data.rows[j]), "label": label_of(data, j)} for j in nearest
         ]
         if plane.name == PCA:
-            scores = plane.scores_at(x, y)
+            # A space of one dimension has no second component.
+            scores = plane.scores_at(x, y)[: space.components.shape[1]]
             about["seen"] = _shown_point(scores, space, data)
             if isinstance(at, tuple) and space.ridge is not None:  # other components are zero
                 ridge = space.ridge

@@ -148,9 +148,8 @@ class Session:
         kernel.layout.require_data("Precomputed() is a matrix, not a kernel on these rows.")
         full = kernel if metric is None else metric.under(kernel)
         few = self.data.take(np.arange(min(5, len(self.data))))
-        bound = self.data.bound(full)
-        bound.points(few)
-        bound(few)
+        full.points(few)  # before a rule for gamma looks at columns that there are not
+        self.data.bound(full)(few)
         if metric is not self.metric:  # the same names stand for other kernels
             self._curves = Curves(self.data)
         self.kernel, self.metric = kernel, metric
