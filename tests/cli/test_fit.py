@@ -140,6 +140,15 @@ def test_a_column_that_is_the_target_is_asked_about(houses, capsys):
     assert "almost exactly, above all from copy: will it be known" in said
 
 
+def test_peers_do_not_see_copies_of_the_rows_that_they_predict(rng, tmp_path, capsys):
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "y"])
+    pd.concat([frame] * 4).to_csv(tmp_path / "t.csv", index=False)
+    call("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m.mercer", "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert "copies of a row together" in found["validation"]
+    assert found["boosting"] > 0.9 * frame["y"].std()  # noise: copies would tell it
+
+
 def boosting(Z, y, task):
     """(score, folds, why there is none)."""
     peer = _Peer.of(BOOSTING, Z, y, task)

@@ -108,6 +108,32 @@ def test_rare_and_unseen_categories_share_a_column():
     assert_allclose(new, [[1, 0, 0], [0, 0, 1], [0, 0, 1]])
 
 
+def test_names_with_a_single_row_have_a_column_among_names_with_few_rows():
+    values = [name for name, rows in zip("abcdefg", (3, 3, 2, 2, 2, 1, 1)) for _ in range(rows)]
+    names = TableEncoder().fit(pd.DataFrame({"c": values})).get_feature_names_out()
+    assert list(names) == [f"c={name}" for name in "abcdefg"]
+
+
+def test_as_many_categories_as_columns_are_not_pooled():
+    encoder = TableEncoder(max_categories=3).fit(pd.DataFrame({"c": list("abc") * 40 + ["a"]}))
+    assert list(encoder.get_feature_names_out()) == ["c=a", "c=b", "c=c"]
+
+
+@pytest.mark.parametrize(("size", "rows"), [(20, 3), (30, 6), (40, 4)])
+def test_names_with_few_rows_are_as_good_as_the_errors_of_rows_left_out_say(rng, size, rows):
+    name = np.repeat(np.arange(size), rows)
+    x, effect = rng.normal(size=len(name)), 2 * rng.normal(size=size)
+    y = effect[name] + x + 0.3 * rng.normal(size=len(name))
+    table = pd.DataFrame({"name": [f"{chr(97 + v % 26)}{v}" for v in name], "x": x})
+    order = rng.permutation(len(name))
+    known, new = np.split(order, [int(0.7 * len(name))])
+    new = new[np.isin(name[new], name[known])]
+    model = KernelRegressor(n_rounds=2).fit(table.iloc[known], y[known])
+    error = np.sqrt(np.mean((model.predict(table.iloc[new]) - y[new]) ** 2))
+    assert error < 1.2 * model.leave_one_out_rmse_
+    assert error < 0.7
+
+
 def test_unseen_category_where_none_is_rare_is_zero():
     encoder = TableEncoder().fit(pd.DataFrame({"c": ["a", "b"] * 10}))
     assert_allclose(encoder.transform(pd.DataFrame({"c": ["Mars"]})), [[0, 0]])

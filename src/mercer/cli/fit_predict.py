@@ -258,10 +258,13 @@ def _facts(made, roles, y, task, compare):
         facts["mean_only"] = float(np.average(y[rows] == largest, weights=w))
         facts["calibration_error"] = made.calibration_error_
     Z = made.encoder_.transform(X) if compare and roles.weights is None else None
+    groups = roles.groups
+    if groups is None and Z is not None and made.copied_rows_:  # left out together, here as there
+        groups = np.unique(Z, axis=0, return_inverse=True)[1].ravel()
     for name in (BOOSTING, LINEAR) if compare else ():
         peer = _Peer(why="rows have weights")
         if Z is not None:
-            peer = _Peer.of(name, Z, y, task, rows, roles.groups)
+            peer = _Peer.of(name, Z, y, task, rows, groups)
         facts |= {name: peer.score(task), f"{name}_folds": peer.folds, f"{name}_left_out": peer.why}
         if name == LINEAR and peer.losses is not None and len(peer.losses) == len(rows):
             own = squares if task == "regression" else 1.0 - made.leave_one_out_hits_

@@ -6,6 +6,7 @@ weighs more in a kernel only because of its kind.
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from copy import copy
 from typing import Any, Self
@@ -41,6 +42,8 @@ _KNOTS = 1000
 # Columns with so many different values may be categories that were written as numbers; two values
 # say the same either way. There must be some rows for each value.
 FEWEST_LEVELS, MOST_LEVELS, ROWS_PER_LEVEL = 3, 12, 10
+# Most values of names have fewer rows than this.
+_NAMES = 10
 # A rank that correlates with its value as closely as this differs from it by chance, as a rule: so
 # do ranks of uniform columns.
 _SAME = 0.99
@@ -278,9 +281,15 @@ class Categories(BaseEstimator):
     def fit(self, values: np.ndarray, name: str) -> Self:
         texts = np.array(texts_of(values), dtype=object)[:, None]
         # A value that fewer than one row in 500 has (at least two rows) says little about others.
-        rare = max(2, len(texts) // 500)
+        # Where most have a few rows, as names do, a single row is not rare: pooled, it would tell
+        # the next row of its name nothing, although the errors of rows left out, where one of two
+        # rows is known, say that it does.
+        rows = list(Counter(texts[:, 0]).values())
+        fit_in = len(rows) <= self.max_categories
+        names = fit_in and 2 <= np.median(rows) < _NAMES
+        rare = max(1 if names else 2, len(texts) // 500)
         chosen = OneHotEncoder(
-            max_categories=self.max_categories,
+            max_categories=None if fit_in else self.max_categories,
             min_frequency=rare,
             handle_unknown="infrequent_if_exist",
         ).fit(texts)

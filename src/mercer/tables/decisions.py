@@ -23,8 +23,8 @@ IDENTIFIED = 10
 _SEQUENCE = 15
 # Single words that so many rows have on average are names of things, of states, say. Up to so many
 # rows they have a column each; with more, the effect of each on the target is found (see
-# `target_encoding`). And columns of 0 and 1 for such names, at most.
-NAMED_ROWS, MOST_NAMES = (3, LEAST_ROWS), 100
+# `target_encoding`). And how many times as many columns as other categories they have, at most.
+NAMED_ROWS, NAMED_TIMES = (2, LEAST_ROWS), 5
 _SMILES = re.compile(r"(?!.*//)[A-Za-z0-9@+\-\[\]()=#$%/\\.:]+")
 # "id" as a word of its own, or after another one as in customerId: "paid" and "humid" are none.
 _ID_NAME = re.compile(
@@ -132,11 +132,11 @@ class Decisions:
         most = self.options.max_categories
         frequent = sum(count for _, count in Counter(known).most_common(most - 1))
         few = n_values <= most or frequent >= 0.5 * len(known)
+        low, high = NAMED_ROWS
+        if words < 2 and low <= len(known) / n_values < high and n_values <= NAMED_TIMES * most:
+            return self._categories(name, texts, n_values + 1)
         if few and not sequences and not (unique and words >= 2):  # sentences, all different
             return self._categories(name, texts)
-        low, high = NAMED_ROWS
-        if words < 2 and low <= len(known) / n_values < high and n_values <= MOST_NAMES:
-            return self._categories(name, texts, n_values + 1)
         if self.options.text == "drop":
             return notes.left_out(name, notes.TEXT, "free text")
         encoder = Texts(self.options.text_components, self.options.random_state).fit(texts, name)

@@ -41,7 +41,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     - numbers (also "1,200", "$5", "12%", "12 kg", "<0.1" and "1:02:33") are standardised; gaps get
       the median, and a column that says where they were;
     - categories become columns of 0 and 1; rare values share one, and so do values that `fit` has
-      not seen;
+      not seen; where most values have two to nine rows, as names do, a single row is not rare;
     - dates (whole numbers such as 20240131 and 202401, too) become a number of days and the cycles
       that they cover (time of day, weekday, season);
     - free text, and sequences such as DNA or SMILES, become a few directions of their character
@@ -66,8 +66,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Whether numbers with three to twelve different values also come as one column of 0 and 1 for
         each value. That helps where numbers stand for categories, or matter one by one.
     max_categories : int, default=20
-        At most so many columns for one column of categories. Names that have three to ten rows each
-        (states in a table of states and years) have up to 100.
+        At most so many columns for one column of categories. Names that have two to ten rows each
+        (states in a table of states and years) have up to five times as many.
     text : {"ngrams", "drop"}, default="ngrams"
         What becomes of free text.
     text_components : int, default=10
