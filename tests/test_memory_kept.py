@@ -61,6 +61,22 @@ FITS = {
         ".fit(X, y)",
         12_000,
     ),
+    "ridge on as many coordinates as rows": (
+        "KernelRidge(1.0, KernelMap(RBF(5.0), memory_limit={limit}), fit_intercept=True).fit(X, y)",
+        1_320,
+    ),
+    "one factorisation": (
+        "KernelRidge(1.0, RBF(5.0), form='dual', memory_limit={limit}).fit(X, y)",
+        2_350,
+    ),
+    "a search for frequencies": (
+        "KernelRidge(1.0, Matern(0.5), tol=0.1, memory_limit={limit}).fit(X[:, :3], y)",
+        6_000,
+    ),
+    "frequencies": (
+        "KernelRidge(0.1, RBF(0.5), tol=0.1, memory_limit={limit}).fit(X[:, :3], y)",
+        8_000,
+    ),
     "ridge of any form": ("KernelRidge(1.0, RBF(0.1), memory_limit={limit}).fit(X, y)", 12_000),
     "ridge of many targets": (
         "KernelRidge(1.0, RBF(0.1), memory_limit={limit}, tol=0.1)"
@@ -169,7 +185,7 @@ SCRIPT = """
     from sklearn.linear_model import SGDClassifier
     from mercer import RBF, Chunks, KernelClassifier, KernelDiscriminant, Kernelized, KernelLogistic
     from mercer import Linear, KernelMap, KernelPCA, KernelPCAL1, KernelRegressor, KernelRidge
-    from mercer import KernelRidgeCV, KernelSVC
+    from mercer import KernelRidgeCV, KernelSVC, Matern
     from mercer.engine.memory import MemoryLimitError
 
     class Unproven(RBF):

@@ -39,6 +39,8 @@ from .space import (
 
 # Fourier coordinates that are held although sums over them would need none.
 _FEW_VALUES = 1 << 24
+# Matrices that sums over coordinates take: those of two panels, their sum, and what is solved.
+_SQUARES = 4
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ def fit_map(
 
     `sums` are added up over the coordinates of all rows, in as few passes as possible.
     """
+    if sums is not None:
+        options = replace(options, squares=max(2, _SQUARES - options.held))
     with using(training.resources):
         fit = _fit_fourier if options.basis == "fourier" else _fit_landmarks
         found = fit(training, options, sums)

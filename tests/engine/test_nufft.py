@@ -65,3 +65,16 @@ def test_native_code_sees_finite_numbers_only(bad, monkeypatch):
         nufft.sums(np.full((3, 1), bad), np.ones((1, 3)), (2,), 1e-9)
     with pytest.raises(ValueError, match="must be finite"):
         nufft.sums(np.zeros((3, 1)), np.full((1, 3), bad), (2,), 1e-9)
+
+
+@pytest.mark.parametrize("kind", ["sums", "values"])
+def test_a_small_array_is_as_exact_beside_a_large_one(kind, rng):
+    t, small = rng.uniform(-0.5, 0.5, size=(50, 2)), rng.normal(size=50)
+    if kind == "values":
+        small = nufft.sums(t, small[None], (3, 4), 1e-14)[0]
+    both = np.stack([1e12 * small, small])
+
+    def transformed(A):
+        return nufft.sums(t, A, (3, 4), 1e-14) if kind == "sums" else nufft.values(t, A, 1e-14)
+
+    assert_allclose(transformed(both)[1], transformed(small[None])[0], rtol=0, atol=1e-10)

@@ -239,3 +239,12 @@ def test_rows_in_pieces_are_gathered(X, y):
     here, there = (KernelRidge(0.1, RBF(5.0), form="fourier").fit(x, y) for x in (X, rows))
     assert there.form_ == "fourier"
     assert_allclose(here.predict(X), there.predict(X), atol=1e-9)
+
+
+def test_the_intercept_of_large_targets_is_within_its_bound(rng):
+    # Exact: constant targets are the intercept alone, whatever the kernel.
+    X, weights = rng.normal(size=(26, 3)), 10 ** rng.uniform(-3, 3, size=26)
+    model = KernelRidge(2.4e4, RBF(0.01), form="fourier", fit_intercept=True)
+    model.fit(X, np.full(26, 5.5e10), sample_weight=weights)
+    assert np.all(np.abs(model.predict(X) - 5.5e10) <= model.error_bound(X))
+    assert model.converged_

@@ -225,11 +225,12 @@ def positive_part(x: Array) -> Any:
 _BLOCK, _WHOLE = 2048, 8192
 
 
-def cholesky(K: Any, *, in_place: bool = False) -> Any:
+def cholesky(K: Any, *, in_place: bool = False, clean: bool | None = None) -> Any:
     """The lower Cholesky factor, or None where K is not positive definite to rounding; `in_place`:
-    over K, for NumPy, whose upper triangle stays as it was."""
+    over K, for NumPy, whose upper triangle stays as it was, unless `clean` asks for zeros."""
     if is_numpy(K):
-        return _cholesky_in_place(K if in_place else np.array(K, order="C"), clean=not in_place)
+        clean = not in_place if clean is None else clean
+        return _cholesky_in_place(K if in_place else np.array(K, order="C"), clean=clean)
     if is_torch_array(K):
         import torch
 
@@ -293,8 +294,11 @@ def gram(A: Any, B: Any = None) -> Any:
     if B is not None:
         return scipy.linalg.blas.get_blas_funcs("gemm", (A, B))(1.0, A.T, B)
     lower = scipy.linalg.blas.get_blas_funcs("syrk", (A,))(1.0, A.T, lower=1)
-    full = lower + lower.T
-    np.fill_diagonal(full, lower.diagonal())
+    full = lower.T
+    for a in range(0, len(full), 128):  # in place, a part that fits the cache at a time
+        b = min(a + 128, len(full))
+        full[b:, a:b] = full[a:b, b:].T
+        full[a:b, a:b] = np.triu(full[a:b, a:b]) + np.triu(full[a:b, a:b], 1).T
     return full
 
 

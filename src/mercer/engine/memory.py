@@ -65,7 +65,8 @@ def coordinates_bytes(n: int, r: int, copies: float = 1, size: int = 8) -> float
 class MapBytes:
     """Memory of a fit of a map, for each of the ways in which it can be made.
 
-    `copies` is how many arrays of the coordinates' shape the caller holds at once.
+    `copies` is how many arrays of the coordinates' shape the caller holds at once, `squares` how
+    many further ones of r x r numbers.
     """
 
     # Landmarks and coordinates of a sample may take this share of the limit, beside tiles.
@@ -73,11 +74,17 @@ class MapBytes:
 
     @staticmethod
     def stored(
-        n: int, copies: float = 2, size: int = 8, *, on_cpu: bool = True, proven: bool = True
+        n: int,
+        copies: float = 2,
+        size: int = 8,
+        *,
+        on_cpu: bool = True,
+        proven: bool = True,
+        squares: int = 0,
     ) -> float:
         """K is stored: K, the coordinates and the factor (on a device these two are one); once more
         for a kernel of unknown validity, to be compared with the coordinates."""
-        return matrix_bytes(n, max(copies, 3 if on_cpu else 2) + (not proven), size)
+        return matrix_bytes(n, max(copies, 3 if on_cpu else 2) + (not proven) + squares, size)
 
     @staticmethod
     def partial(n: int, r: int, copies: float = 2, size: int = 8) -> float:
@@ -91,9 +98,13 @@ class MapBytes:
         return matrix_bytes(r, _FACTOR_COPIES, size) + held
 
     @staticmethod
-    def partial_rank(n: int, limit: float, size: int = 8, copies: float = 2) -> int:
-        """The largest r with which a partial fit is within the limit, at least 1."""
-        return _largest_rank(3, copies * n, limit / size)
+    def partial_rank(
+        n: int, limit: float, size: int = 8, copies: float = 2, squares: int = 0
+    ) -> int:
+        """The largest r with which a partial fit is within the limit, at least 1. The coordinates
+        that the fit itself needs are gone when the caller's squares are made."""
+        after = _largest_rank(3 + squares, (copies - 1) * n, limit / size)
+        return min(_largest_rank(3, copies * n, limit / size), after)
 
     @classmethod
     def streamed_rank(cls, rows: int, limit: float, size: int = 8, copies: float = 1) -> int:

@@ -37,22 +37,36 @@ _IN_CACHE = 1 << 14
 def sums(t: Any, v: np.ndarray, m: tuple[int, ...], eps: float) -> np.ndarray:
     """F for each row of v, an array of shape (len(v), 2 m_1 + 1, ..., 2 m_d + 1) on the host."""
     shape = tuple(2 * k + 1 for k in m)
+    sizes = _sizes(v)
     packed = np.zeros(((len(v) + 1) // 2, *v.shape[1:]), dtype=complex)
-    packed.real, packed.imag[: len(v) // 2] = v[0::2], v[1::2]
+    scaled = v / sizes[:, None]
+    packed.real, packed.imag[: len(v) // 2] = scaled[0::2], scaled[1::2]
     F = as_numpy(_transform(1, t, packed, shape, eps))
     flipped = np.conj(F[(slice(None), *[slice(None, None, -1)] * len(m))])
     both = np.stack([(F + flipped) / 2, (F - flipped) / 2j], axis=1)
-    return both.reshape(-1, *shape)[: len(v)]
+    found: np.ndarray = both.reshape(-1, *shape)[: len(v)]
+    found *= sizes.reshape(-1, *[1] * len(m))
+    return found
 
 
 def values(t: Any, C: np.ndarray, eps: float) -> Any:
     """f for each array of coefficients in C, of shape (len(C), number of points), where t is."""
+    sizes = _sizes(C)
+    C = C / sizes.reshape(-1, *[1] * (C.ndim - 1))
     odd = np.concatenate([C, np.zeros_like(C[:1])]) if len(C) % 2 else C
     packed = odd[0::2] + 1j * odd[1::2]
     f = _transform(2, t, packed, packed.shape[1:], eps)
     xp = namespace(f)
     both = xp.stack([xp.real(f), xp.imag(f)], axis=1)
-    return xp.reshape(both, (-1, t.shape[0]))[: len(C), ...]
+    return xp.reshape(both, (-1, t.shape[0]))[: len(C), ...] * on_device_of(sizes, both)[:, None]
+
+
+def _sizes(A: np.ndarray) -> np.ndarray:
+    """Powers of two above the entries of every array. Two are packed into one of complex numbers,
+    and the rounding of a large one would be an error of a small one."""
+    largest = np.abs(A).reshape(len(A), -1).max(axis=1, initial=0.0)
+    sizes: np.ndarray = np.ldexp(1.0, np.clip(np.frexp(largest)[1], -1021, 1023))
+    return sizes
 
 
 def _transform(kind: int, t: Any, packed: np.ndarray, shape: tuple[int, ...], eps: float) -> Any:

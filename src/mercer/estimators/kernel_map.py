@@ -456,7 +456,7 @@ def _(kernel_map: KernelMap) -> PreimageData:
 
 def map_options(kernel_map: KernelMap) -> MapOptions:
     """Options for a fit of the map; those that make no sense are refused, before any work."""
-    names = [f.name for f in fields(MapOptions) if f.name != "held"]
+    names = [f.name for f in fields(MapOptions) if f.name not in ("held", "squares")]
     options = MapOptions(**{name: getattr(kernel_map, name) for name in names})
     options.check()
     if kernel_map.append_residual:

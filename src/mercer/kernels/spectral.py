@@ -24,12 +24,14 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, ive, kve, poch
 
+from ..engine import current
+
 # The rounding error of densities and of sums of weights, in units of k(0).
 _ROUNDING = 64 * float(np.finfo(float).eps)
 # Shares of the tolerance: images, and weights outside of the grid (in all columns together).
 _ALIASING, _OUTSIDE = 1 / 16, 1 / 4
 # Frequencies along one column that are looked at in search of a grid.
-_MOST_IN_A_COLUMN = 1 << 22
+_MOST_IN_A_COLUMN, _BYTES_OF_A_FREQUENCY = 1 << 22, 64
 # Shells of images that are added one by one; a bound of the others follows from the last.
 _SHELLS = 32
 
@@ -356,13 +358,14 @@ def _convolved(a, b):
 def _fewest(weights, total, target):
     """The smallest m whose w_0 + 2 (w_1 + ... + w_m) is the total but for `target` at most."""
     most = 64
-    while most <= _MOST_IN_A_COLUMN:
+    room = min(_MOST_IN_A_COLUMN, current().limit() // _BYTES_OF_A_FREQUENCY)
+    while most <= room:
         w = weights(most)
         outside = total - w[0] - 2 * np.concatenate([[0.0], np.cumsum(w[1:])])
         if outside[-1] <= target:
             return int(np.argmax(outside <= target))
         most *= 4
-    raise TooManyModesError(f"more than {_MOST_IN_A_COLUMN:.1e} frequencies per column")
+    raise TooManyModesError(f"more than {room:.1e} frequencies per column")
 
 
 def _multiple(listed, reach):

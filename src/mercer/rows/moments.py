@@ -77,7 +77,7 @@ class Spread:
         if self.mean is not None:
             apart, share = other.mean - self.mean, other.n / n if n > 0 else 0.0
             mean = self.mean + apart * share
-            scatter += apart[:, None] * apart[None, :] * (self.n * share)
+            scatter += (apart * (self.n * share))[:, None] * apart[None, :]
             a, b = self.cross_about(mean), other.cross_about(mean)
         return Spread(
             n,
@@ -111,7 +111,7 @@ class Spread:
         """The same sums about zero."""
         if self.mean is None:
             return self
-        outer = self.mean[:, None] * self.mean[None, :] * self.n
+        outer = (self.mean * self.n)[:, None] * self.mean[None, :]
         cross = self.cross_about(0 * self.mean)
         return replace(self, mean=None, scatter=self.scatter + outer, cross=cross)
 

@@ -142,8 +142,9 @@ class RightSides:
     """The columns t for which A v = t is solved: targets and, for an intercept, ones.
 
     With A u = 1 the intercept is b = 1'v / 1'u, and the coefficients are v - b u. Bounds e_u, e_v
-    of the errors carry over: |1'A^-1 s| <= sqrt(1'u) sqrt(s'A^-1 s) by Cauchy and Schwarz, so that
-    |b - b*| <= (e_v + |b| e_u) / sqrt(1'u), and |f - f*| <= e_v + |b| e_u + |b - b*| |u|.
+    of the errors sqrt(s'A^-1 s) carry over: |1'A^-1 s| <= sqrt(1'u) sqrt(s'A^-1 s) by Cauchy and
+    Schwarz, so that |b - b*| <= (e_v + |b| e_u) / sqrt(1'u), and
+    |f - f*| <= e_v + |b| e_u + |b - b*| |u|.
     """
 
     columns: Any
@@ -159,8 +160,12 @@ class RightSides:
         columns = namespace(T).concat([T, *ones], axis=1)
         return cls(columns, np.concatenate([alphas, different]), which)
 
-    def solved(self, X: Any, errors: Any, lengths: Any) -> "_Dual":
-        """Ridge with its intercept, from solutions X, bounds of |f - f*|, and the |f|."""
+    def solved(self, X: Any, errors: Any, lengths: Any, energy: float = 1.0) -> "_Dual":
+        """Ridge with its intercept, from solutions X, bounds of |f - f*|, and the |f|.
+
+        energy : times `errors` bounds sqrt(s'A^-1 s) of the residuals s, which can be larger than
+            |f - f*|: by the factor 2 where |s| / (2 sqrt(alpha)) is the bound
+        """
         xp, which = namespace(X), self.which
         if which is None:
             return _Dual(X, xp.zeros_like(X[0, :]), on_device_of(errors, X))
@@ -170,10 +175,11 @@ class RightSides:
         b = xp.sum(v, axis=0) / on_device_of(totals[which], v)
         e_v, e_u = errors[:t], errors[t:][which]
         # 1'u is known to sqrt(1'u) e_u only: the smallest value that this leaves.
-        least = np.maximum(np.sqrt(np.maximum(totals, 0.0))[which] - e_u, np.finfo(float).tiny)
+        least = np.sqrt(np.maximum(totals, 0.0))[which] - energy * e_u
+        least = np.maximum(least, np.finfo(float).tiny)
         with np.errstate(all="ignore"):  # an infinite bound is a bound
             of_v = e_v + np.abs(as_numpy(b)) * e_u
-            of_b = of_v / least
+            of_b = energy * of_v / least
             of_f = of_v + of_b * (lengths[t:][which] + e_u)
         of_f, of_b = (on_device_of(np.where(np.isnan(e), np.inf, e), v) for e in (of_f, of_b))
         return _Dual(v - pts.take(u.T, which).T * b[None, :], b, of_f, of_b, u)
@@ -403,7 +409,7 @@ def _solved(
     if in_place:  # the factor stands where K was
         shift = on_device_of(penalties, X)[None, :] * (X if w is None else X / w[:, None])
         left = B - MatrixProduct.of(kernel, rows)(X) - shift
-    solved = right.solved(X, *_certified(kernel, rows, X, left, B, penalties, w))
+    solved = right.solved(X, *_certified(kernel, rows, X, left, B, penalties, w), energy=2.0)
     return solved, alphas, factors
 
 

@@ -104,7 +104,7 @@ class FourierSolver(DualSolver):
         with self._competing():
             found = self._found(problem, plan, points, right.columns, right.penalties)
         X = on_device_of(found.coef, points, dtype=float)
-        solved = right.solved(X, found.bounds, found.norms)
+        solved = right.solved(X, found.bounds, found.norms, energy=2.0)
         converged = bool(np.all(found.residuals <= plan.aim))
         if not converged:
             reason = (

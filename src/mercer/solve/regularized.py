@@ -79,7 +79,7 @@ def factor_shifted(A: Any, alpha: float, noise: Any = None, *, in_place: bool = 
     own = xp.linalg.diagonal(A)
     shifted = own + alpha * (xp.ones_like(own) if noise is None else noise)
     A = put(A if in_place else A + 0, diagonal, diagonal, shifted)
-    return cholesky(A, in_place=in_place)
+    return cholesky(A, in_place=True, clean=not in_place)  # A is a copy where it must be
 
 
 def jittered_factor(K: Any, shift: float = 0.0) -> Any:

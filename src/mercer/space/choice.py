@@ -44,6 +44,7 @@ class MapOptions:
     indefinite: str = "raise"
     box: Any = None  # of Fourier coordinates; None: that of the rows, and a margin
     held: int = 0  # further arrays of coordinates that the method holds
+    squares: int = 0  # and of r x r numbers
 
     domains: ClassVar[dict[str, Domain]] = {
         "basis": Domain.one_of("cholesky", "eigen", "symmetric", "closed", "fourier", "auto"),
@@ -124,6 +125,7 @@ def space_of(
             rng=current().rng(),
             memory_limit=current().memory_limit,
             copies=options.copies,
+            squares=options.squares,
         )
     except NotPSDError:
         if options.indefinite == "raise":

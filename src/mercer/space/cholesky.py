@@ -90,17 +90,19 @@ def factorize(
     rng: Any = None,
     memory_limit: Any = None,
     copies: float = 2,
+    squares: int = 0,
 ) -> Fit:
     """Landmarks among X, their factor, and the coordinates of X: n x r.
 
-    `copies` is how many arrays of that shape the caller will hold at once.
+    `copies` is how many arrays of that shape the caller will hold at once, `squares` how many of
+    r x r numbers.
     """
     with remembering(kernel):
         n, diagonal = X.shape[0], kernel.diagonal(X)
         unsure = not kernel.is_proven
         eps = eps_of(diagonal)
         limit = Resources(memory_limit).limit(diagonal)
-        fits = matrix_fits(kernel, diagonal, n, limit, copies)
+        fits = matrix_fits(kernel, diagonal, n, limit, copies, squares)
         every_pivot = max_rank is None or max_rank >= n
         if fits and every_pivot and pivots == "greedy":
             if is_cpu(diagonal):
@@ -126,7 +128,7 @@ def factorize(
             max_rank=max_rank,
             pivots=pivots,
             rng=rng,
-            capacity=MapBytes.partial_rank(n, limit, itemsize(diagonal), copies),
+            capacity=MapBytes.partial_rank(n, limit, itemsize(diagonal), copies, squares),
         )
         check_residuals(kernel, part, diagonal, eps)
         part.F = _scaled(part.F, lengths)
@@ -149,10 +151,14 @@ def default_tol(eps: float, tol: float | None) -> float:
     return _PARTIAL_TOL * eps if tol is None else max(tol, 4 * eps)
 
 
-def matrix_fits(kernel: Kernel, like: Array, n: int, limit: float, copies: float = 2) -> bool:
+def matrix_fits(
+    kernel: Kernel, like: Array, n: int, limit: float, copies: float = 2, squares: int = 0
+) -> bool:
     """Whether a fit may store K, for numbers like these."""
     on_cpu, proven = is_cpu(like), kernel.is_proven
-    return MapBytes.stored(n, copies, itemsize(like), on_cpu=on_cpu, proven=proven) <= limit
+    size = itemsize(like)
+    needed = MapBytes.stored(n, copies, size, on_cpu=on_cpu, proven=proven, squares=squares)
+    return needed <= limit
 
 
 def self_lengths(kernel: Kernel, diagonal: Array) -> Any:

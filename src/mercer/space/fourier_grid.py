@@ -14,6 +14,7 @@ from ..engine import (
     MemoryLimitError,
     coordinates_bytes,
     current,
+    matrix_bytes,
     namespace,
     on_device_of,
     readable,
@@ -294,7 +295,11 @@ class FourierPlan:
             tol,
             aim,
             frequencies,
-            int(_sums_bytes(frequencies, d) + coordinates_bytes(n, 2 * d + 8 * n_targets)),
+            int(
+                _sums_bytes(frequencies, d)
+                + coordinates_bytes(n, 2 * d + 8 * n_targets)
+                + matrix_bytes(int(min(frequencies, _WRITTEN_OUT)), copies=3)
+            ),
             _seconds(n, d, frequencies, n_targets),
         )
 

@@ -66,8 +66,8 @@ def sampled_space(
     if options.basis_for(kernel, points) == "closed":
         return None
     like, limit = tiles.allocate(points, (1, 1)), current().limit(points)
-    most = MapBytes.partial_rank(n, limit, itemsize(like), options.copies)
-    whole = matrix_fits(kernel, like, n, limit, options.copies)
+    most = MapBytes.partial_rank(n, limit, itemsize(like), options.copies, options.squares)
+    whole = matrix_fits(kernel, like, n, limit, options.copies, options.squares)
     if whole or min(n, options.max_rank or n) <= most:
         return None
     sample = HeldRows(points).sample(gather.SAMPLE, current().rng())
