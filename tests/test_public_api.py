@@ -252,6 +252,16 @@ def test_plumbing_is_not_on_the_page_of_a_kernel():
     assert set(members_of_page(mercer.Kernel)) == words
 
 
+@pytest.mark.parametrize("name", KERNELS)
+def test_what_completion_shows_of_a_kernel_is_written_down(name):
+    """For users on its page, or for people who write kernels in CONTRIBUTING.md."""
+    recipes = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    parameters = {p for k in KERNELS for p in inspect.signature(getattr(mercer, k)).parameters}
+    shown = {key for key in dir(getattr(mercer, name)) if key[0] != "_"}
+    written = {word for code in re.findall("`(.+?)`", recipes) for word in re.findall(r"\w+", code)}
+    assert shown - parameters - OF_A_KERNEL - {"get_params", "set_params"} - written == set()
+
+
 @pytest.mark.parametrize("name", [n for n in CLASSES if n not in KERNELS])
 def test_attributes_of_a_page_are_described_with_the_class(name):
     cls = getattr(mercer, name)
