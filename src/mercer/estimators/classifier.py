@@ -100,12 +100,14 @@ class KernelClassifier(Labels, LearnedModel):
     error_interval_ : ndarray of shape (2,)
         Where the share of wrong classes in a new sample of half as many rows lies, with a
         probability of 95 %.
-    leave_one_out_hits_ : ndarray
-        1.0 for each of these rows whose class is right, else 0.0.
+    leave_one_out_hits_, left_out_ : ndarrays
+        1.0 for each of these rows whose class is right, else 0.0; and its number in the table.
     leave_one_out_log_loss_ : float
         Mean of minus the logarithm of the probability of the true class, at the same rows.
     calibration_error_ : float
         Expected calibration error of the probabilities of those rows.
+    temperature_, bias_ : float and ndarray of shape (n_classes,)
+        Probabilities are softmax(f(z) / temperature_ + bias_).
     informative_ : bool
         Whether the probabilities of these rows are better than the shares of the classes, beyond
         chance; `fit` warns where they are not.
@@ -113,6 +115,8 @@ class KernelClassifier(Labels, LearnedModel):
         Share of each column of the table, in every part of the stack by its weight; sums to one.
     encoder_ : TableEncoder
         How the columns become numbers; ``encoder_.notes()`` says it in words.
+    dual_coef_, points_, intercept_, others_, error_norms_ : as in KernelRegressor
+        Of one function per class. (`copied_rows_` is 0: repeated rows are ordinary among classes.)
 
     Examples
     --------

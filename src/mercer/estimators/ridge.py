@@ -395,7 +395,7 @@ class KernelRidgeCV(RidgeEstimator):
     n_rows_for_alpha_ : int
         Rows whose leave-one-out errors chose alpha: all, but for "iterative" and "fourier".
     form_, kernel_map_, coef_, dual_coef_, function_, alphas_ : as in KernelRidge
-        Fitted with the penalty that was chosen.
+        Fitted with the penalty that was chosen; as are `prediction_` and `solution_`.
     n_iter_, converged_, error_norms_, preconditioner_rank_ : as in KernelRidge
         Of the last solution; as are `residuals_` and `history_`.
 
