@@ -531,3 +531,19 @@ def test_an_intercept_is_asked_for_by_true_or_false(data):
     for model in (KernelRidge(fit_intercept="no"), KernelRidgeCV(fit_intercept=None)):
         with pytest.raises(ValueError, match="fit_intercept must be True or False"):
             model.fit(X, y)
+
+
+@pytest.mark.parametrize("model", [KernelRidge(RBF()), KernelRidgeCV(RBF())])
+def test_a_kernel_in_the_place_of_the_penalty(model, rng):
+    X = rng.normal(size=(20, 2))
+    name = type(model).__name__
+    with pytest.raises(TypeError, match=rf"must be numbers, got RBF\(\): {name}\(kernel=RBF\(\)\)"):
+        model.fit(X, X[:, 0])
+
+
+def test_what_a_form_does_not_have_is_named(rng):
+    X = rng.normal(size=(20, 2))
+    model = KernelRidge(form="dual").fit(X, X[:, 0])
+    for name in ("coef_", "history_"):
+        with pytest.raises(AttributeError, match=f"form 'dual' has no {name}: "):
+            getattr(model, name)

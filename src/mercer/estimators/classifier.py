@@ -18,7 +18,7 @@ from ..kernels import Input, Kernel
 from ..kernels import points as pts
 from ..rows import in_turn
 from ..tables import TableEncoder
-from .base import CLASS_WEIGHT, all_or_nothing
+from .base import CLASS_WEIGHT, all_or_nothing, to_namespace_of
 from .learned_model import LearnedModel
 from .left_out import share_interval
 from .map_method import Labels
@@ -259,8 +259,9 @@ class KernelClassifier(Labels, LearnedModel):
     @in_turn
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The most probable class of every row."""
-        best = as_numpy(self.predict_proba(X)).argmax(axis=1)
-        return self.classes_[best]
+        P = self.predict_proba(X)
+        labels = self.classes_[as_numpy(P).argmax(axis=1)]
+        return to_namespace_of(labels, P) if labels.dtype.kind in "biuf" else labels
 
 
 def _calibrated(
