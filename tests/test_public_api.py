@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
+import numpy as np
 import pytest
 
 import mercer
@@ -252,11 +253,43 @@ def test_plumbing_is_not_on_the_page_of_a_kernel():
     assert set(members_of_page(mercer.Kernel)) == words
 
 
+@pytest.mark.parametrize("name", KERNELS)
+def test_what_completion_shows_of_a_kernel_is_written_down(name):
+    """For users on its page, or for people who write kernels in CONTRIBUTING.md."""
+    recipes = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    parameters = {p for k in KERNELS for p in inspect.signature(getattr(mercer, k)).parameters}
+    shown = {key for key in dir(getattr(mercer, name)) if key[0] != "_"}
+    written = {word for code in re.findall("`(.+?)`", recipes) for word in re.findall(r"\w+", code)}
+    assert shown - parameters - OF_A_KERNEL - {"get_params", "set_params"} - written == set()
+
+
 @pytest.mark.parametrize("name", [n for n in CLASSES if n not in KERNELS])
 def test_attributes_of_a_page_are_described_with_the_class(name):
     cls = getattr(mercer, name)
     fitted = [n for n in members_of_page(cls) if n.endswith("_")]
     assert [n for n in fitted if not re.search(rf"\b{n}\b", inspect.getdoc(cls))] == []
+
+
+ROWS = np.random.default_rng(0).normal(size=(40, 2))
+NUMBERS, LABELS = ROWS[:, 0], ROWS[:, 0] > 0
+FITTED = {
+    **{name: NUMBERS for name in ("KernelRidge", "KernelRidgeCV", "KernelRegressor")},
+    **{name: LABELS for name in ("KernelSVC", "KernelLogistic", "KernelClassifier")},
+    **{name: LABELS for name in ("KernelDiscriminant", "KernelMap", "KernelPCA", "KernelPCAL1")},
+    **{name: LABELS for name in ("ClassicalMDS", "TableEncoder", "DriftDetector")},
+}
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_every_fitted_attribute_is_described(name):
+    """With the class, or (those of all estimators) on the page of the reference."""
+    page = (Path(__file__).parent.parent / "docs/reference.md").read_text(encoding="utf-8")
+    cls = getattr(mercer, name)
+    few = {"n_rounds": 0} if "n_rounds" in inspect.signature(cls).parameters else {}
+    model = cls(**few).fit(ROWS, FITTED[name])
+    attributes = inspect.getdoc(cls).partition("Attributes\n----------\n")[2]
+    described = set(re.findall(r"\w+_\b", attributes)) | set(re.findall(r"`(\w+_)`", page))
+    assert {n for n in vars(model) if n[0] != "_" and n[-1] == "_"} <= described
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -46,7 +46,7 @@ from .kernels import (
 from .kernels.expressions import parse_kernel
 from .rows.streams import Chunks
 
-if _TYPE_CHECKING:
+if _TYPE_CHECKING:  # `as` exports the types of answers, which __all__ does not list
     from .estimators.classifier import KernelClassifier
     from .estimators.discriminant import KernelDiscriminant
     from .estimators.kernelized import Kernelized
@@ -60,16 +60,18 @@ if _TYPE_CHECKING:
     from .estimators.ridge import KernelRidge, KernelRidgeCV
     from .estimators.svc import KernelSVC
     from .explore import explore
-    from .explore.compare import KernelComparison, compare_kernels
+    from .explore.compare import KernelComparison as KernelComparison
+    from .explore.compare import compare_kernels
     from .explore.plots import FeatureSpaceDisplay, GramDisplay, ResidualDisplay, SpectrumDisplay
     from .export.model_files import ModelFileError, load, save
     from .export.onnx import to_onnx
-    from .kernels import MercerReport
-    from .learn import LearnedKernel, learn_kernel
+    from .kernels import MercerReport as MercerReport
+    from .learn import LearnedKernel as LearnedKernel
+    from .learn import learn_kernel
     from .statistics.drift import DriftDetector
     from .statistics.embedding import distance_between, mean_embedding
     from .statistics.independence import independence_test
-    from .statistics.result import TestResult
+    from .statistics.result import TestResult as TestResult
     from .statistics.two_sample import two_sample_test
     from .tables import TableEncoder, read_table
 

@@ -187,6 +187,11 @@ def test_tensors_stay_where_they_are(xp, friedman):
     model = KernelRegressor(RBF(), n_rounds=1).fit(xp.asarray(X), xp.asarray(y))
     value, std = model.predict(xp.asarray(X), return_std=True)
     assert type(value) is type(std) is type(xp.asarray(X))
+    high = y > np.median(y)
+    for given, there in ((high, xp), (np.where(high, "up", "down"), np)):
+        fitted = KernelClassifier(RBF(), n_rounds=0).fit(xp.asarray(X), given)
+        labels = fitted.predict(xp.asarray(X))
+        assert type(labels) is type(there.asarray(y))
     if xp is not np:
         with pytest.raises(ValueError, match="same namespace"):
             model.predict(X)

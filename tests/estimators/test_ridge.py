@@ -578,3 +578,19 @@ def test_cv_on_an_indefinite_matrix_says_what_would_have_standard_deviations(dat
     model = KernelRidgeCV([1.0], "precomputed", form="dual").fit(K, y)
     with pytest.raises(ValueError, match="negative eigenvalues, or alpha"):
         model.predict(K, return_std=True, diag=np.full(60, 0.5))
+
+
+@pytest.mark.parametrize("model", [KernelRidge(RBF()), KernelRidgeCV(RBF())])
+def test_a_kernel_in_the_place_of_the_penalty(model, rng):
+    X = rng.normal(size=(20, 2))
+    name = type(model).__name__
+    with pytest.raises(TypeError, match=rf"must be numbers, got RBF\(\): {name}\(kernel=RBF\(\)\)"):
+        model.fit(X, X[:, 0])
+
+
+def test_what_a_form_does_not_have_is_named(rng):
+    X = rng.normal(size=(20, 2))
+    model = KernelRidge(form="dual").fit(X, X[:, 0])
+    for name in ("coef_", "history_"):
+        with pytest.raises(AttributeError, match=f"form 'dual' has no {name}: "):
+            getattr(model, name)

@@ -1,5 +1,7 @@
 """The contract with scikit-learn: parameters, cloning, tuning."""
 
+import inspect
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -119,6 +121,20 @@ def test_sum_of_a_list():
     with pytest.raises(TypeError):
         _ = sum(["a"], RBF())
     assert sum([RBF(), Linear()], Linear()) == Linear() + RBF() + Linear()
+
+
+@pytest.mark.parametrize("name", ["points", "kind", "widths", "diag"])
+def test_a_parameter_cannot_hide_what_kernels_have(name):
+    """Else its value would stand where the library calls a method, and some of them would fail."""
+
+    def init(self, value):
+        setattr(self, name, value)
+
+    init.__signature__ = inspect.Signature(
+        [inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in ("self", name)]
+    )
+    with pytest.raises(TypeError, match=f"Mine: no parameter can be called '{name}'"):
+        type("Mine", (Kernel,), {"__init__": init})
 
 
 def test_a_subclass_says_what_it_lacks():

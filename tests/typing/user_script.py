@@ -5,16 +5,31 @@ import numpy as np
 from mercer import (
     RBF,
     Constant,
+    DriftDetector,
     FromFunction,
+    KernelClassifier,
+    Kernelized,
+    KernelMap,
+    KernelPCA,
+    KernelRegressor,
+    KernelRidge,
+    KernelRidgeCV,
+    KernelSVC,
     Laplacian,
+    LearnedKernel,
     Linear,
     Matern,
+    MercerReport,
     Normalized,
     OnColumns,
     Periodic,
     Polynomial,
     Precomputed,
+    RKHSFunction,
+    TableEncoder,
+    TestResult,
     check_mercer,
+    two_sample_test,
 )
 from mercer.kernels import Kernel, as_kernel
 
@@ -47,3 +62,21 @@ changed: RBF = RBF().set_params(gamma=0.3)
 parameters: dict[str, object] = kernel.get_params()
 
 print(K.shape, cross.shape, diagonal.shape, verdict, valid, dimension, refuted)
+
+# What fits return, what they learn, and the types of answers.
+y = X[:, 0]
+kernel_map: KernelMap = KernelMap(kernel, basis="eigen", tol=1e-6).fit(X)
+rank: int = kernel_map.rank_ + kernel_map.n_features_in_
+error: float = kernel_map.max_residual_
+f: RKHSFunction = kernel_map.function(np.ones(kernel_map.rank_))
+ridge = KernelRidge(0.1, "rbf").fit(X, y, sample_weight=np.ones(20))
+values, std = ridge.predict(X, return_std=True)
+alpha: float = KernelRidgeCV([0.1, 1.0]).fit(X, y).alpha_
+certain: np.ndarray = KernelSVC(C=1.0).fit(X, y > 0).certain(X)
+low, high = KernelRegressor("rbf", n_rounds=0).fit(X, y).predict_interval(X)
+learned: LearnedKernel = KernelClassifier("rbf", n_rounds=0).fit(X, y > 0).learn_report_
+mapped: np.ndarray = Kernelized(KernelPCA(2)).fit(X).transform(X)
+notes: list[str] = TableEncoder(scale="unit").fit(X).notes()
+outcome: TestResult = two_sample_test(X, X + 1, random_state=0)
+drift: float = DriftDetector(random_state=0).fit(X).p_value(X)
+report: MercerReport = check_mercer(kernel, X)

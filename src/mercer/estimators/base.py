@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, ClassVar, Self, TypeVar, cast
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -107,6 +108,8 @@ class HasKernel(BaseEstimator):
 
     domains: ClassVar[dict[str, Domain]] = {}  # of the parameters
     kernel: Any
+    n_features_in_: int
+    feature_names_in_: np.ndarray
 
     def set_params(self, **params: object) -> Self:
         """Set parameters; a kernel given by name becomes an object when one of its own is set."""

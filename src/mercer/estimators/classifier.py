@@ -20,7 +20,7 @@ from ..kernels import Input, Kernel
 from ..kernels import points as pts
 from ..rows import in_turn
 from ..tables import TableEncoder
-from .base import CLASS_WEIGHT, all_or_nothing
+from .base import CLASS_WEIGHT, all_or_nothing, to_namespace_of
 from .learned_model import LearnedModel
 from .left_out import share_interval
 from .map_method import Labels
@@ -102,12 +102,14 @@ class KernelClassifier(Labels, LearnedModel):
     error_interval_ : ndarray of shape (2,)
         Where the share of wrong classes in a new sample of half as many rows lies, with a
         probability of 95 %.
-    leave_one_out_hits_ : ndarray
-        1.0 for each of these rows whose class is right, else 0.0.
+    leave_one_out_hits_, left_out_ : ndarrays
+        1.0 for each of these rows whose class is right, else 0.0; and its number in the table.
     leave_one_out_log_loss_ : float
         Mean of minus the logarithm of the probability of the true class, at the same rows.
     calibration_error_ : float
         Expected calibration error of the probabilities of those rows.
+    temperature_, bias_ : float and ndarray of shape (n_classes,)
+        Probabilities are softmax(f(z) / temperature_ + bias_).
     informative_ : bool
         Whether the probabilities of these rows are better than the shares of the classes, beyond
         chance; `fit` warns where they are not.
@@ -115,6 +117,8 @@ class KernelClassifier(Labels, LearnedModel):
         Share of each column of the table, in every part of the stack by its weight; sums to one.
     encoder_ : TableEncoder
         How the columns become numbers; ``encoder_.notes()`` says it in words.
+    dual_coef_, points_, intercept_, others_, error_norms_ : as in KernelRegressor
+        Of one function per class. (`copied_rows_` is 0: repeated rows are ordinary among classes.)
 
     Examples
     --------
@@ -257,8 +261,9 @@ class KernelClassifier(Labels, LearnedModel):
     @in_turn
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The most probable class of every row."""
-        best = as_numpy(self.predict_proba(X)).argmax(axis=1)
-        return self.classes_[best]
+        P = self.predict_proba(X)
+        labels = self.classes_[as_numpy(P).argmax(axis=1)]
+        return to_namespace_of(labels, P) if labels.dtype.kind in "biuf" else labels
 
 
 def _calibrated(

@@ -154,6 +154,16 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     True
     """
 
+    map_: FeatureMap
+    rank_: int
+    landmarks_: Any
+    landmark_indices_: np.ndarray
+    max_residual_: float
+    mean_: Any
+    eigenvalues_: np.ndarray
+    n_samples_seen_: int
+    correction_: dict[str, Any] | None
+
     def __init__(
         self,
         kernel: KernelLike = "rbf",

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import combinations
 from numbers import Real
 from types import MethodType
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse
@@ -45,6 +45,8 @@ from .base import all_or_nothing, on_fitted, to_namespace_of
 from .kernel_map import KernelMap
 from .map_method import MapMethod, functions
 from .preimages import has_points
+
+_Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
 # Methods that scikit-learn routes metadata to (sample_weight and the like).
 _ROUTED = (
@@ -82,7 +84,7 @@ def _delegated(name: str, text: str) -> Callable[..., Any]:
     return available_if(_inner_has(name))(on_fitted(method))
 
 
-class _weighted_as_inner:
+class _WeightedAsInner:
     """`fit`, with an argument sample_weight exactly where the estimator inside takes one.
 
     Meta-estimators (AdaBoost, MultiOutputRegressor) look for it in the signature.
@@ -106,6 +108,10 @@ class _weighted_as_inner:
         inner = model.estimator
         takes = hasattr(inner, "fit") and has_fit_parameter(inner, "sample_weight")
         return MethodType(self.weighted if takes else self.plain, model)
+
+
+# Type checkers see the method as it is written.
+_weighted_as_inner: Callable[[_Fit], _Fit] = cast(Any, _WeightedAsInner)
 
 
 class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):

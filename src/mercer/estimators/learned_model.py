@@ -103,6 +103,7 @@ class LearnedModel(EncodedTable):
     intercept_: Any
     dual_coef_: Any
     error_norms_: Any
+    learn_report_: Any  # a LearnedKernel
     others_: list[Any]  # expansions and trees beside the kernel
     stack_: dict[str, float]
 

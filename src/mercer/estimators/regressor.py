@@ -99,6 +99,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     leave_one_out_rmse_ : float or ndarray
         Root mean squared error of rows predicted without themselves (at most 1000 of them), in
         units of y; with `groups`, without all rows of their group.
+    leave_one_out_errors_, left_out_ : ndarrays of shape (n_left_out, n_targets) and (n_left_out,)
+        The error of each of these rows, and its number in the table.
     error_interval_ : ndarray of shape (2,) or (2, n_targets)
         Where the error of a new sample of half as many rows lies, with a probability of 95 %.
     informative_ : bool
@@ -109,6 +111,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         left out together.
     levels_, calibration_ : ndarrays of shape (n_targets, n_levels)
         Factors of the standard deviations, at several levels of the (standardised) prediction.
+    widening_ : ndarray of shape (n_targets,)
+        Factors of the standard deviations where `groups` were given: unseen ones are less certain.
     scale_, offset_ : ndarrays of shape (n_targets,)
         Predictions are f(z) * scale_ + offset_, within `limits_`.
     limits_ : ndarray of shape (2, n_targets)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..engine import Domain, as_host, as_numpy, namespace, on_device_of, positive_part
 from ..expansion import RKHSFunction
-from ..kernels import Data, Input, KernelLike
+from ..kernels import Data, Input, Kernel, KernelLike
 from ..kernels import points as pts
 from ..rows import Column, Training
 from ..solve import (
@@ -35,9 +34,11 @@ def _of_solution(path: str, doc: str) -> Any:
     """A fitted attribute that the solution holds."""
 
     def get(self):
-        value = attrgetter(path)(self.solution_)
+        value = self.solution_
+        for name in path.split("."):
+            value = getattr(value, name, None)
         if value is None:
-            raise AttributeError(f"form {self.form_!r} has no {path}.")
+            raise AttributeError(f"form {self.form_!r} has no {name}_: {doc}")
         return value
 
     return property(get, doc=doc)
@@ -94,6 +95,15 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         return dual[:, 0] if self.single_target_ else dual
 
     # --- fitting ----------------------------------------------------------------------------------
+
+    def _numbers(self, name: str) -> np.ndarray:
+        given = getattr(self, name)
+        if isinstance(given, Kernel | KernelMap):
+            raise TypeError(
+                f"{name} must be numbers, got {given!r}: {type(self).__name__}(kernel={given!r})."
+            )
+        with pts.naming(name):
+            return np.asarray(as_host(given), dtype=float)
 
     def __ridge_problem__(
         self, X: Input, y: Input | None = None, sample_weight: Input | None = None
@@ -346,8 +356,7 @@ class KernelRidge(RidgeEstimator):
         self.memory_limit = memory_limit
 
     def _penalty(self, found: Training) -> Given:
-        with pts.naming("alpha"):
-            alphas = np.asarray(as_host(self.alpha), dtype=float)
+        alphas = self._numbers("alpha")
         proper = np.all((alphas >= 0) & (alphas < np.inf))
         if alphas.shape not in ((), (1,), (found.n_targets,)) or not proper:
             raise ValueError(
@@ -398,7 +407,7 @@ class KernelRidgeCV(RidgeEstimator):
     n_rows_for_alpha_ : int
         Rows whose leave-one-out errors chose alpha: all, but for "iterative" and "fourier".
     form_, kernel_map_, coef_, dual_coef_, function_, alphas_ : as in KernelRidge
-        Fitted with the penalty that was chosen.
+        Fitted with the penalty that was chosen; as are `prediction_` and `solution_`.
     n_iter_, converged_, error_norms_, preconditioner_rank_ : as in KernelRidge
         Of the last solution; as are `residuals_` and `history_`.
 
@@ -436,8 +445,7 @@ class KernelRidgeCV(RidgeEstimator):
         self.memory_limit = memory_limit
 
     def _penalty(self, found: Training) -> LeaveOneOut:
-        with pts.naming("alphas"):
-            alphas = np.atleast_1d(np.asarray(as_host(self.alphas), dtype=float))
+        alphas = np.atleast_1d(self._numbers("alphas"))
         if alphas.ndim != 1 or not alphas.size or not np.all((alphas > 0) & (alphas < np.inf)):
             raise ValueError(f"alphas must be a list of positive numbers, got {self.alphas!r}.")
         plain = isinstance(self.kernel, KernelMap) and map_options(self.kernel).is_plain_fourier

@@ -178,19 +178,20 @@ class FromFunction(Kernel):
         j = (i + 1 + np.arange(_SPOT_CHECKS) * (n - 2) // _SPOT_CHECKS) % n  # never i itself
         A, B = take(X, i), take(X, j)
         if self.vectorized:
-            there, back = (as_numpy(v) for v in (self.values(A, B), self.values(B, A).T))
+            there, back = (as_numpy(v) for v in (self._values(A, B), self._values(B, A).T))
         else:
             there, back = (
-                np.array([self.of_pair(x, z) for x, z in zip(*order)]) for order in ((A, B), (B, A))
+                np.array([self._of_pair(x, z) for x, z in zip(*order)])
+                for order in ((A, B), (B, A))
             )
         with np.errstate(invalid="ignore"):  # infinite values are refused when they are used
             alike = bool(np.abs(there - back).max() <= 1e-12 * np.abs(there).max())
         return self.with_parameters(symmetric=alike)
 
     def against(self, S: Array) -> Tile:
-        return lambda rows, columns=ALL: self.values(rows, S[columns])
+        return lambda rows, columns=ALL: self._values(rows, S[columns])
 
-    def values(self, X: Array, S: Array) -> Array:
+    def _values(self, X: Array, S: Array) -> Array:
         """f on every pair, checked."""
         shape = (X.shape[0], S.shape[0])
         if self.vectorized:
@@ -203,12 +204,12 @@ class FromFunction(Kernel):
         x_keys, s_keys = [known.key(x) for x in X], [known.key(s) for s in S]
         for i, x in enumerate(X):
             for j, s in enumerate(S[: i + 1] if half else S):
-                values[i, j] = known.ask(self.of_pair, x, s, x_keys[i], s_keys[j])
+                values[i, j] = known.ask(self._of_pair, x, s, x_keys[i], s_keys[j])
         if half:
             values = np.tril(values) + np.tril(values, -1).T
         return _checked_values(values, shape, self, X)
 
-    def of_pair(self, x: Any, z: Any) -> float:
+    def _of_pair(self, x: Any, z: Any) -> float:
         """f on one pair, checked."""
         try:
             value = self.f(x, z)
@@ -221,9 +222,9 @@ class FromFunction(Kernel):
     def diagonal(self, X: Array) -> Array:
         known, n = self.known, X.shape[0]
         if self.vectorized:
-            own = [float(self.values(X[i : i + 1], X[i : i + 1])[0, 0]) for i in range(n)]
+            own = [float(self._values(X[i : i + 1], X[i : i + 1])[0, 0]) for i in range(n)]
         else:
-            own = [known.ask(self.of_pair, x, x, *[known.key(x)] * 2) for x in X]
+            own = [known.ask(self._of_pair, x, x, *[known.key(x)] * 2) for x in X]
         return _checked_values(own, (n,), self, X)
 
 

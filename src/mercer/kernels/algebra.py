@@ -100,11 +100,11 @@ class Sum(Binary):
     """k1 + k2: rule 5. Feature maps are placed side by side."""
 
     precedence = 1
-    symbol = "+"
-    operation = staticmethod(operator.add)
-    in_place = staticmethod(operator.iadd)
-    series = SumForm
-    dimension = staticmethod(lambda left, right: min(left + right, monomials.LARGEST_DIMENSION))
+    _symbol = "+"
+    _operation = staticmethod(operator.add)
+    _in_place = staticmethod(operator.iadd)
+    _series = SumForm
+    _dimension = staticmethod(lambda left, right: min(left + right, monomials.LARGEST_DIMENSION))
 
     def features(self, X: Array) -> Array:
         maps = self._maps(X)
@@ -113,7 +113,7 @@ class Sum(Binary):
         return namespace(*maps).concat(maps, axis=1)
 
     def rounding(self, S: Array) -> float:
-        terms = self.terms
+        terms = self._terms
         # Every addition beyond the first rounds once more, by half a unit.
         return max(term.rounding(S) for term in terms) + (len(terms) - 2) / 2
 
@@ -122,12 +122,12 @@ class Product(Binary):
     """k1 * k2: rule 6. Feature maps are multiplied coordinate by coordinate."""
 
     precedence = 2
-    symbol = "*"
-    operation = staticmethod(operator.mul)
-    in_place = staticmethod(operator.imul)
-    series = ProductForm
+    _symbol = "*"
+    _operation = staticmethod(operator.mul)
+    _in_place = staticmethod(operator.imul)
+    _series = ProductForm
     # Beyond, pairs of sparse columns are hashed.
-    dimension = staticmethod(lambda left, right: min(left * right, MOST_COLUMNS))
+    _dimension = staticmethod(lambda left, right: min(left * right, MOST_COLUMNS))
 
     def features(self, X: Array) -> Array:
         maps = self._maps(X)
@@ -137,7 +137,7 @@ class Product(Binary):
         return above_underflow(super().magnitude(X))
 
     def rounding(self, S: Array) -> float:
-        return sum(term.rounding(S) for term in self.terms)
+        return sum(term.rounding(S) for term in self._terms)
 
 
 def _pairwise_products(F, G):

@@ -174,7 +174,7 @@ class OfOneNumber:
         return self.formula(t, namespace(t))
 
     @property
-    def knows_slope(self) -> bool:
+    def _knows_slope(self) -> bool:
         return type(self).slope is not OfOneNumber.slope
 
 

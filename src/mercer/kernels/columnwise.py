@@ -36,26 +36,26 @@ class Columnwise(OfOneNumber, Kernel):
         t *= -1.0
         return in_place(xp.exp, t)
 
-    def checked(self, X: Array) -> Array:
+    def _checked(self, X: Array) -> Array:
         """Dense rows, refused where the term is not defined."""
         return dense_rows(X, self)
 
     def against(self, S: Array) -> Tile:
-        S = self.checked(S)
+        S = self._checked(S)
         gamma = column_scale(S, self.gamma)
 
         def tile(rows: Any, columns: slice = ALL):
-            rows, xp = self.checked(rows), namespace(rows)
+            rows, xp = self._checked(rows), namespace(rows)
             t = over_columns(lambda x, s: self.term(x, s, xp), rows, S[columns, :], gamma)
             return self.formula(t, namespace(t))
 
         return tile
 
     def diagonal(self, X: Array) -> Array:
-        return full(self.checked(X), (X.shape[0],), 1.0)
+        return full(self._checked(X), (X.shape[0],), 1.0)
 
-    def largest_terms(self, X: Array) -> Array:
-        X = self.checked(X)
+    def _largest_terms(self, X: Array) -> Array:
+        X = self._checked(X)
         return 2 * namespace(X).sum(namespace(X).abs(X), axis=1)  # at least the distance, about
 
     def rounding(self, S: Array) -> float:
@@ -127,7 +127,7 @@ class _Histogram(Columnwise):
 
     non_negative_only = True
 
-    def checked(self, X: Array) -> Array:
+    def _checked(self, X: Array) -> Array:
         compares = f"{type(self).__name__} compares histograms"
         remedy = " Shift or clip them, or use RBF or Laplacian."
         return _not_negative(dense_rows(X, self), compares, remedy)
@@ -221,7 +221,7 @@ class Intersection(_Histogram):
         return t
 
     def diagonal(self, X: Array) -> Array:
-        return namespace(X).sum(self.checked(X), axis=1)
+        return namespace(X).sum(self._checked(X), axis=1)
 
 
 class Tanimoto(Kernel):
@@ -276,7 +276,7 @@ class Tanimoto(Kernel):
     def diagonal(self, X: Array) -> Array:
         return _sizes(_checked(X)) * 0 + 1
 
-    def largest_terms(self, X: Array) -> Array:
+    def _largest_terms(self, X: Array) -> Array:
         return 2 * _sizes(_checked(X))  # the sum of two rows is finite too
 
     def rounding(self, S: Array) -> float:

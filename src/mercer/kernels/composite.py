@@ -49,17 +49,17 @@ class _Operand:
 
 def asked(name: str, combine: Callable[[Any], Any]) -> Any:
     """A property that follows from what all operands say."""
-    return property(lambda self: combine(getattr(part, name) for part in self.terms))
+    return property(lambda self: combine(getattr(part, name) for part in self._terms))
 
 
 class Composite(Kernel):
     """A kernel made of kernels on the same points: its capabilities follow from theirs."""
 
     # Whether it looks at points itself, which a Gram matrix does not have.
-    needs_points: ClassVar[bool] = False
+    _needs_points: ClassVar[bool] = False
 
     @property
-    def terms(self) -> list[Kernel]:
+    def _terms(self) -> list[Kernel]:
         """The kernels that it is made of."""
         raise NotImplementedError(f"{type(self).__name__} must define terms.")
 
@@ -73,7 +73,7 @@ class Composite(Kernel):
 
     @property
     def kind(self) -> str:
-        kinds = {term.kind for term in self.terms} - {"any"}
+        kinds = {term.kind for term in self._terms} - {"any"}
         if "gram" in kinds and len(kinds) > 1:
             raise ValueError(
                 f"{self!r} mixes Precomputed() with a kernel on data: one sees kernel values, the "
@@ -85,16 +85,16 @@ class Composite(Kernel):
     def check_parameters(self) -> None:
         super().check_parameters()
         _ = self.kind
-        for term in self.terms:
+        for term in self._terms:
             term.check_parameters()
-            if self.needs_points:
+            if self._needs_points:
                 term.layout.require_data(
                     f"{type(self).__name__}({term!r}) has no meaning: it needs points, and a Gram "
                     "matrix has none. Change the matrix itself."
                 )
 
     def landmarks(self, X: Array, indices: Array | None = None) -> Array:
-        terms = self.terms
+        terms = self._terms
         chosen = next((term for term in terms if term.kind != "any"), terms[-1])
         return chosen.landmarks(X, indices)
 
@@ -106,22 +106,22 @@ class Binary(Composite):
     left: Any = _Operand()
     right: Any = _Operand()
     # The sign between the operands, and what it means for two values, arrays, forms or slopes.
-    symbol: ClassVar[str]
-    operation: ClassVar[Any]
-    in_place: ClassVar[Any]
-    series: ClassVar[Any]  # of Fourier forms
-    dimension: ClassVar[Any]  # of the feature space, from those of the operands
+    _symbol: ClassVar[str]
+    _operation: ClassVar[Any]
+    _in_place: ClassVar[Any]
+    _series: ClassVar[Any]  # of Fourier forms
+    _dimension: ClassVar[Any]  # of the feature space, from those of the operands
 
     def __init__(self, left: Kernel | str, right: Kernel | str) -> None:
         self.left = left
         self.right = right
 
     @property
-    def terms(self) -> list[Kernel]:
+    def _terms(self) -> list[Kernel]:
         """The operands, those of operands of the same class among them, from left to right."""
-        return self.fold(lambda term: [term], operator.add)
+        return self._fold(lambda term: [term], operator.add)
 
-    def fold(self, of_term: Callable[[Kernel], Any], combine: Callable[[Any, Any], Any]) -> Any:
+    def _fold(self, of_term: Callable[[Kernel], Any], combine: Callable[[Any, Any], Any]) -> Any:
         """Combine the terms, two at a time, in the order of the nodes."""
 
         def folded(node: Any):
@@ -132,54 +132,54 @@ class Binary(Composite):
         return folded(self)
 
     def with_operands(self, change: Callable[[Kernel], Kernel]) -> Self:
-        return self.fold(change, type(self))
+        return self._fold(change, type(self))
 
     def __repr__(self) -> str:
         left = printed_in(self.left, self.precedence)
-        return f"{left} {self.symbol} {printed_in(self.right, self.precedence + 1)}"
+        return f"{left} {self._symbol} {printed_in(self.right, self.precedence + 1)}"
 
     def against(self, S: Array) -> Tile:
-        first, *others = [term.against(S) for term in self.terms]
+        first, *others = [term.against(S) for term in self._terms]
 
         def tile(rows: Any, columns: slice = ALL):
             t = first(rows, columns)
             for other in others:
-                t = self.in_place(t, other(rows, columns))
+                t = self._in_place(t, other(rows, columns))
             return t
 
         return _checked_if_needed(self, tile)
 
     def diagonal(self, X: Array) -> Array:
-        own = (term.diagonal(X) for term in self.terms)
-        return _checked_if_needed(self, combined)(own, self.operation)
+        own = (term.diagonal(X) for term in self._terms)
+        return _checked_if_needed(self, combined)(own, self._operation)
 
     def magnitude(self, X: Array) -> Array:
-        return combined((term.magnitude(X) for term in self.terms), self.operation)
+        return combined((term.magnitude(X) for term in self._terms), self._operation)
 
     def fused_form(self) -> Form | None:
-        return combined((term.fused_form() for term in self.terms), self.operation)
+        return combined((term.fused_form() for term in self._terms), self._operation)
 
     has_slope = asked("has_slope", all)
 
     def slopes(self, Z: Array, S: Array) -> Slopes:
-        return self.fold(lambda term: term.slopes(Z, S), self.operation)
+        return self._fold(lambda term: term.slopes(Z, S), self._operation)
 
     def fourier_form(self) -> FourierForm | None:
-        forms = [term.fourier_form() for term in self.terms]
-        return None if None in forms else self.series(forms)
+        forms = [term.fourier_form() for term in self._terms]
+        return None if None in forms else self._series(forms)
 
     def _maps(self, X):
         """All feature maps: sparse if one of them is made sparse of other points, else dense.
 
         Sparse rows of X itself would fill up in most maps; there the user decides.
         """
-        maps = [term.features(X) for term in self.terms]
+        maps = [term.features(X) for term in self._terms]
         if issparse(X) or not any(map(issparse, maps)):
             return [require_dense(F) for F in maps]
         return [F if issparse(F) else csr_array(F) for F in maps]
 
     def explicit_dim(self, n_features: int | None) -> int | None:
-        return combined((term.explicit_dim(n_features) for term in self.terms), self.dimension)
+        return combined((term.explicit_dim(n_features) for term in self._terms), self._dimension)
 
 
 def combined(answers: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Any:
@@ -202,7 +202,7 @@ class Unary(Composite):
         self.kernel = kernel
 
     @property
-    def terms(self) -> list[Kernel]:
+    def _terms(self) -> list[Kernel]:
         return [self.kernel]
 
     def rounding(self, S: Array) -> float:
@@ -229,7 +229,7 @@ class FunctionOf(OfOneNumber, Unary):
 
     @property
     def has_slope(self) -> bool:
-        return self.kernel.has_slope and self.knows_slope
+        return self.kernel.has_slope and self._knows_slope
 
     def slopes(self, Z: Array, S: Array) -> Slopes:
         inner = self.kernel.slopes(Z, S)
@@ -240,7 +240,7 @@ class FunctionOf(OfOneNumber, Unary):
 class OnImages(Unary):
     """k(g(x), g(z)): a subclass gives g as `image`."""
 
-    needs_points = True
+    _needs_points = True
 
     def image(self, X: Array) -> Array:
         """The points that the kernel sees, one for each point."""

@@ -31,7 +31,7 @@ class DotProduct(OfOneNumber, Kernel):
 
     @property
     def has_slope(self) -> bool:
-        return self.knows_slope and is_one_number(self.gamma)
+        return self._knows_slope and is_one_number(self.gamma)
 
     def slopes(self, Z: Array, S: Array) -> Slopes:
         weight = float(as_numbers(self.gamma))
@@ -39,17 +39,17 @@ class DotProduct(OfOneNumber, Kernel):
         e = weight * self.slope(t, namespace(t))
         return Slopes(self._of(t), None, e)
 
-    def left(self, X: Array) -> Array:
+    def _left(self, X: Array) -> Array:
         """x as it enters the inner product from the left."""
         return X
 
-    def right(self, X: Array) -> Array:
+    def _right(self, X: Array) -> Array:
         """x as it enters from the right, with the weights of the product."""
         return weighted_columns(X, self.gamma)
 
     def against(self, S: Array) -> Tile:
-        S = self.right(S)
-        return lambda rows, columns=ALL: self._of(inner_products(self.left(rows), S[columns, :].T))
+        S = self._right(S)
+        return lambda rows, columns=ALL: self._of(inner_products(self._left(rows), S[columns, :].T))
 
     def diagonal(self, X: Array) -> Array:
         return self._of(self._squares(X))
@@ -59,8 +59,8 @@ class DotProduct(OfOneNumber, Kernel):
 
     def _squares(self, X):
         """<x, x> of every row."""
-        left: Any = self.left(X)  # sparse, where X is
-        right = left if type(self).right is type(self).left else self.right(X)
+        left: Any = self._left(X)  # sparse, where X is
+        right = left if self._right == self._left else self._right(X)
         if scipy.sparse.issparse(X):
             return np.asarray(left.multiply(right).sum(axis=1)).ravel()
         xp = namespace(X)
@@ -218,7 +218,7 @@ class Cosine(DotProduct):
     sklearn_names = ("cosine",)
     is_psd = True
 
-    def left(self, X: Any) -> Array:
+    def _left(self, X: Any) -> Array:
         if scipy.sparse.issparse(X):
             rows: Any = X.copy()
             of, largest = row_numbers(rows), np.zeros(X.shape[0], X.dtype)
@@ -234,7 +234,7 @@ class Cosine(DotProduct):
         norms = xp.sqrt(row_norms(X, xp))[:, None]
         return X / xp.where(norms == 0, xp.ones_like(norms), norms)
 
-    right = features = left
+    _right = features = _left
 
     def magnitude_of_sums(self, X: Array, terms: Array) -> Array:
         """An error beside |x| is one of the angle."""
@@ -316,13 +316,13 @@ class QuadraticForm(DotProduct):
         kept = values > len(A) * np.finfo(float).eps * max(values[0], 0)
         return vectors[:, kept] * np.sqrt(values[kept])
 
-    def left(self, X: Array) -> Array:
+    def _left(self, X: Array) -> Array:
         B = self._root(self._matrix(X))
         if scipy.sparse.issparse(X):
             return scipy.sparse.csr_array(X @ B.astype(X.dtype))
         return X @ on_device_of(B, X)
 
-    right = features = left
+    _right = features = _left
 
     def explicit_dim(self, n_features: int | None) -> int | None:
         return self._root(as_numbers(self.A)).shape[1]
@@ -380,7 +380,7 @@ class Sigmoid(DotProduct):
     def slope(self, t: Array, xp: ModuleType) -> Array:
         return 1 - xp.tanh(t + float(self.coef0)) ** 2
 
-    def largest_terms(self, X: Array) -> Array:
+    def _largest_terms(self, X: Array) -> Array:
         # tanh hides an infinite product, until it meets another
         return Linear().diagonal(X) * max(self._steepest(), 1.0) + abs(float(self.coef0))
 

@@ -288,9 +288,9 @@ class Kernel(Parametrized, Capabilities):
         """Refuse points on which k overflows: then |k(x, z)|^2 <= k(x, x) k(z, z) is infinite."""
         for X in samples:
             if X is not None and not self.runs_user_code:
-                self.finite(self.largest_terms, X)
+                self.finite(self._largest_terms, X)
 
-    def largest_terms(self, X: Array) -> Array:
+    def _largest_terms(self, X: Array) -> Array:
         """k(x, x), or what overflows before it does: for Gram matrices the sum of a row."""
         return self.layout.largest_terms(self, X)
 

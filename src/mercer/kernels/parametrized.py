@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import cache
+from types import FunctionType
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,16 @@ class Parametrized:
     Not a BaseEstimator: scikit-learn prints and draws these by their parameters, and a kernel by
     the expression that it is (as it does with its own Gaussian-process kernels).
     """
+
+    def __init_subclass__(cls) -> None:
+        """Refuse a parameter whose value would stand where a method is called."""
+        super().__init_subclass__()
+        for name in parameters_of(cls.__init__):
+            if isinstance(inspect.getattr_static(cls, name, None), (FunctionType, property)):
+                raise TypeError(
+                    f"{cls.__name__}: no parameter can be called {name!r}, because kernels have a "
+                    "method or property of that name. Choose another one."
+                )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with `deep` also those of kernels inside, as "left__gamma"."""

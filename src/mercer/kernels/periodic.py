@@ -59,7 +59,7 @@ class Periodic(Stationary):
         self.length_scale = length_scale
         self.period = period
 
-    def embedding(self, S: Array) -> Callable[[Array], Array]:
+    def _embedding(self, S: Array) -> Callable[[Array], Array]:
         """Points on circles, seen from the first point of S: (sin t, 1 - cos t) at the angle t
         from it. Close by, both are small and have all their digits."""
         xp, first = namespace(S), dense_rows(S, self)[:1, :]

@@ -150,7 +150,7 @@ class _ProjectedPart(Projected):
     def parts_projected(self) -> Kernel:
         return self
 
-    def centre(self, S: Array) -> Array | None:
+    def _centre(self, S: Array) -> Array | None:
         """A shift to take off all points: x A would cancel where columns are far from zero."""
         if scipy.sparse.issparse(S) or self.moved(np.zeros(S.shape[1])) is None:
             return None
@@ -158,7 +158,7 @@ class _ProjectedPart(Projected):
         return xp.mean(xp.astype(S, xp.float64, copy=False), axis=0)
 
     def against(self, S: Array) -> Tile:
-        centre = self.centre(S)
+        centre = self._centre(S)
         inner = self.kernel.against(self.kernel.landmarks(self.image(S, centre)))
         return lambda rows, columns=ALL: inner(self.image(rows, centre), columns)
 
@@ -170,16 +170,16 @@ class _ProjectedPart(Projected):
         X = X if centre is None else X - centre
         return _ProjectedPart(self.kernel, np.abs(as_numbers(self.A))).image(abs(X))
 
-    def seen(self, X: Array, centre: Array | None = None) -> tuple[Kernel, Array, Array]:
+    def _seen(self, X: Array, centre: Array | None = None) -> tuple[Kernel, Array, Array]:
         """The kernel, the points that it sees, and the terms that their coordinates are made of."""
         return self.kernel, self.image(X, centre), self.absolute_terms(X, centre)
 
     @property
-    def is_measurable(self) -> bool:
+    def _is_measurable(self) -> bool:
         return not self.kernel.runs_user_code
 
     def magnitude(self, X: Array) -> Array:
-        inner, Z, terms = self.seen(X)
+        inner, Z, terms = self._seen(X)
         if inner.moved(np.zeros(Z.shape[1])) is not None:
             return inner.magnitude(Z)
         return inner.magnitude_of_sums(Z, terms)
@@ -189,9 +189,9 @@ class _ProjectedPart(Projected):
 
     def rounding(self, S: Array) -> float:
         """A coordinate of the image is off by (1 + sqrt(columns)) units of its terms."""
-        if not self.is_measurable:
+        if not self._is_measurable:
             return _UNKNOWN
-        inner, Z, terms = self.seen(S, self.centre(S))
+        inner, Z, terms = self._seen(S, self._centre(S))
         reach = 2 * _units(S) * as_numpy(namespace(terms).max(terms, axis=0))
         moved, c = inner.moved(reach), inner.rounding(Z)
         return (1 + _units(S)) * c if moved is None else c + moved
@@ -201,12 +201,12 @@ class _FeaturesPart(_ProjectedPart):
     """A kernel without operands on features of projected points: how a function of the user carries
     the rounding of its points on is measured."""
 
-    def seen(self, X: Array, centre: Array | None = None) -> tuple[Kernel, Array, Array]:
+    def _seen(self, X: Array, centre: Array | None = None) -> tuple[Kernel, Array, Array]:
         points, terms = self.image(X), self.absolute_terms(X)
         return self.kernel.kernel, *_carried(self.kernel.image, points, terms)
 
     @property
-    def is_measurable(self) -> bool:
+    def _is_measurable(self) -> bool:
         inner = self.kernel.kernel
         return inner.kind == "vectors" and not inner.runs_user_code
 
@@ -218,14 +218,14 @@ class _RescaledPart(Rescaled):
         super().__init__(kernel, f)
         self.A = A
 
-    def factors(self, X: Array) -> Array:
-        return super().factors(_ProjectedPart(self.kernel, self.A).image(X))
+    def _factors(self, X: Array) -> Array:
+        return super()._factors(_ProjectedPart(self.kernel, self.A).image(X))
 
     has_magnitude = True
 
     def magnitude(self, X: Array) -> Array:
         part = _ProjectedPart(self.kernel, self.A)
-        _, terms = _carried(super().factors, part.image(X), part.absolute_terms(X))
+        _, terms = _carried(super()._factors, part.image(X), part.absolute_terms(X))
         return above_underflow(self.kernel.magnitude(X) * terms**2)
 
     def rounding(self, S: Array) -> float:

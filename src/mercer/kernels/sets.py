@@ -60,7 +60,7 @@ class SetOf(ObjectKernel, Unary):
            [0.   , 0.   , 0.   ]])
     """
 
-    needs_points = True
+    _needs_points = True
 
     @property
     def drawn_as(self) -> str | None:  # type: ignore[override]

@@ -30,7 +30,7 @@ class Stationary(OfOneNumber, Kernel):
     sign that exp needs. Subclasses give the formula."""
 
     @property
-    def cancels(self) -> float:
+    def _cancels(self) -> float:
         """Squared distances below this share of |x|^2 are recomputed by differences. Formulas that
         are smooth in d^2 need few of them; where d itself enters, an error e in d^2 is one of
         e / 2d."""
@@ -40,18 +40,18 @@ class Stationary(OfOneNumber, Kernel):
         """The factor of coordinates: one number, or one per column."""
         return 1.0
 
-    def embedding(self, S: Array) -> Callable[[Array], Array]:
+    def _embedding(self, S: Array) -> Callable[[Array], Array]:
         """The points between which distances are taken, as a function of rows."""
         return lambda X: X
 
     @property
-    def is_smooth(self) -> bool:
+    def _is_smooth(self) -> bool:
         """Whether its slope is bounded."""
-        return self.knows_slope
+        return self._knows_slope
 
     @property
     def has_slope(self) -> bool:
-        return self.is_smooth and is_one_number(*self.length_parameters().values())
+        return self._is_smooth and is_one_number(*self.length_parameters().values())
 
     def slopes(self, Z: Array, S: Array) -> Slopes:
         scale = float(self.scale())
@@ -62,15 +62,15 @@ class Stationary(OfOneNumber, Kernel):
         return Slopes(self._of(t), p, -p)
 
     def slope_against(self, S: Array) -> Tile | None:
-        return self._tile(S, self.slope) if self.is_smooth else None
+        return self._tile(S, self.slope) if self._is_smooth else None
 
     def against(self, S: Array) -> Tile:
         return self._tile(S, self.formula)
 
     def _tile(self, S, function):
-        embed, dtype = self.embedding(S), S.dtype
+        embed, dtype = self._embedding(S), S.dtype
         S = embed(S)
-        frame = EuclideanFrame(S, column_scale(S, self.scale()), self.cancels)
+        frame = EuclideanFrame(S, column_scale(S, self.scale()), self._cancels)
 
         def tile(rows: Any, columns: slice = ALL):
             t = frame.minus_squared_distances(embed(rows), columns)
@@ -83,39 +83,39 @@ class Stationary(OfOneNumber, Kernel):
     def single_sums(self, S: Array) -> SingleSums | None:
         """The formulas that have a name are mixtures of exponential functions of d^2. There the
         largest |k' / k| is at d = 0: the steepest of them vanish first."""
-        if not (self.fused and self.is_smooth and is_numpy(S)):
+        if not (self._fused and self._is_smooth and is_numpy(S)):
             return None
         frame = EuclideanFrame(S, column_scale(S, self.scale()), 0.0)
-        return SingleSums(frame, self.formula, self.steepest(0.0))
+        return SingleSums(frame, self.formula, self._steepest(0.0))
 
     def diagonal(self, X: Array) -> Array:
         return full(X, (X.shape[0],), 1.0)
 
     @property
-    def fused(self) -> tuple[Any, ...]:
+    def _fused(self) -> tuple[Any, ...]:
         """The name of the formula among those of engine/fused.py, and its numbers there."""
         return ()
 
     def fused_form(self) -> Form | None:
-        return Form.of(self.scale(), self.formula, *self.fused)
+        return Form.of(self.scale(), self.formula, *self._fused)
 
-    def steepest(self, d2: float) -> float:
+    def _steepest(self, d2: float) -> float:
         """The largest |dk / d(d^2)| at squared distances of at least d2."""
         return 1.0
 
     def rounding(self, S: Array) -> float:
         """A product of rows is off by (1 + sqrt(columns)) units of their squared length; a distance
         of differences by as many units of itself, and |d^2 k'(d^2)| < 1/2."""
-        S = self.embedding(S)(S)
+        S = self._embedding(S)(S)
         frame = EuclideanFrame(S, column_scale(S, self.scale()), 0.0)
         r2 = float(frame.xp.max(frame.norms))
         reach = 1 + S.shape[1] ** 0.5
-        return 4 + reach / 2 + (reach * self.cancelled(r2) if r2 > 0 else 0.0)
+        return 4 + reach / 2 + (reach * self._cancelled(r2) if r2 > 0 else 0.0)
 
-    def cancelled(self, r2: float) -> float:
+    def _cancelled(self, r2: float) -> float:
         """The largest (|x|^2 + |z|^2) |k'(d^2)| of points with squared lengths up to r2 whose d^2
         is not recomputed by differences."""
-        return 2 * r2 * self.steepest(self.cancels * r2)
+        return 2 * r2 * self._steepest(self._cancels * r2)
 
     def moved(self, by: np.ndarray) -> float | None:
         """|dk / dd| is at most sqrt(2 / e) for RBF, of which the others are mixtures."""
@@ -160,7 +160,7 @@ class RBF(Stationary):
     sklearn_names = ("rbf",)
     is_psd = True
     length_powers = {"gamma": -2}
-    fused = ("exp",)
+    _fused = ("exp",)
     domains = {"gamma": per_column(*RULES)}
 
     def __init__(self, gamma: Gamma = "scale") -> None:
@@ -233,11 +233,11 @@ class RationalQuadratic(Stationary):
         t *= -a
         return in_place(xp.exp, t)
 
-    def steepest(self, d2: float) -> float:
+    def _steepest(self, d2: float) -> float:
         return 0.5
 
     @property
-    def fused(self) -> tuple[Any, ...]:
+    def _fused(self) -> tuple[Any, ...]:
         return "rational", float(self.alpha)
 
     def fourier_form(self) -> FourierForm | None:
@@ -288,14 +288,14 @@ class Matern(Stationary):
         self.length_scale = length_scale
 
     @property
-    def cancels(self) -> float:
+    def _cancels(self) -> float:
         """Below nu = 3/2 the formula is not smooth in d^2."""
         return 1e-12 if self.nu >= 1.5 else 1e-4
 
-    def embedding(self, S: Array) -> Callable[[Any], Array]:
+    def _embedding(self, S: Array) -> Callable[[Any], Array]:
         """In double precision for a small nu: squares of distances must not vanish."""
         if self.nu >= 0.5 or not (is_numpy(S) or issparse(S)):
-            return super().embedding(S)
+            return super()._embedding(S)
         return lambda X: X.astype(np.float64, copy=False)
 
     def moved(self, by: np.ndarray) -> float | None:
@@ -306,7 +306,7 @@ class Matern(Stationary):
     def _units_from_1(self, d):
         return float(1 - self.formula(np.array([-d * d]), np)[0]) / _UNIT
 
-    def steepest(self, d2: float) -> float:
+    def _steepest(self, d2: float) -> float:
         """nu / (2 (nu - 1)) at d = 0; below nu = 3/2 by the derivative of t^nu K_nu(t)."""
         nu = float(self.nu)
         if nu >= 1.5 or (d2 == 0 and nu > 1):
@@ -314,16 +314,16 @@ class Matern(Stationary):
         t = math.sqrt(2 * nu * d2)
         return nu * 2 ** (1 - nu) / math.gamma(nu) * t ** (nu - 1) * float(kv(nu - 1, t))
 
-    def cancelled(self, r2: float) -> float:
+    def _cancelled(self, r2: float) -> float:
         """Below nu = 3/2 the slope falls with d, and d^2 is recomputed below a share of |x|^2: not
         the longest x is the worst. With |z| <= |x| + d it is 3 |x|^2 + 2 d^2 at most, where the
         second part is one (|d^2 k'(d^2)| < 1/2). |x|^2 k' rises up to t = 2, at most, and falls.
         """
         if self.nu >= 1.5:
-            return super().cancelled(r2)
-        at_most = 4.0 / (2 * float(self.nu) * self.cancels)
+            return super()._cancelled(r2)
+        at_most = 4.0 / (2 * float(self.nu) * self._cancels)
         lengths = np.linspace(0.0, min(r2, at_most), 101)[1:]
-        return 1 + 3.1 * max(s2 * self.steepest(self.cancels * s2) for s2 in lengths.tolist())
+        return 1 + 3.1 * max(s2 * self._steepest(self._cancels * s2) for s2 in lengths.tolist())
 
     def scale(self) -> Array | float:
         return 1 / as_numbers(self.length_scale)
@@ -366,18 +366,18 @@ class Matern(Stationary):
             d = xp.sqrt(-t)
             return xp.where(d > 0, 0.5 * xp.exp(-d) / xp.where(d > 0, d, 1 + d), 0 * d)
         ratio = 1.0 if nu == math.inf else nu / (nu - 1)
-        return self.steepest(0.0) * Matern(nu - 1).formula(t * ratio, xp)
+        return self._steepest(0.0) * Matern(nu - 1).formula(t * ratio, xp)
 
     @property
-    def is_smooth(self) -> bool:
+    def _is_smooth(self) -> bool:
         return self.nu > 1
 
     @property
     def has_slope(self) -> bool:
-        return (self.is_smooth or self.nu == 0.5) and is_one_number(self.length_scale)
+        return (self._is_smooth or self.nu == 0.5) and is_one_number(self.length_scale)
 
     @property
-    def fused(self) -> tuple[Any, ...]:
+    def _fused(self) -> tuple[Any, ...]:
         closed = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}
         return (closed[self.nu],) if self.nu in closed else ()
 

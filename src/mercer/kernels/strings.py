@@ -103,7 +103,7 @@ class Spectrum(FeatureKernel):
         self.normalize = normalize
 
     def check_parameters(self) -> None:
-        lengths = self.lengths()
+        lengths = self._lengths()
         super().check_parameters()
         if self.alphabet is not None:
             letters = _as_text(self.alphabet)
@@ -127,7 +127,7 @@ class Spectrum(FeatureKernel):
             "fewer mismatches or gaps.",
         )
 
-    def lengths(self) -> list[int]:
+    def _lengths(self) -> list[int]:
         """The lengths as a list of integers, checked."""
         given: Any = self.length
         several = np.iterable(given) and not isinstance(given, str)
@@ -163,13 +163,13 @@ class Spectrum(FeatureKernel):
 
     def _sizes(self):
         """How many different substrings there are of each length, as Python integers."""
-        return [self._base() ** n for n in self.lengths()]
+        return [self._base() ** n for n in self._lengths()]
 
     def _block(self, before, texts, offsets, exact):
         """Counts of some strings, all their letters in one array."""
         codes, starts = self._codes(texts, before)
         keys, rows = [], []
-        for length, offset in zip(self.lengths(), offsets):
+        for length, offset in zip(self._lengths(), offsets):
             # The first letter of each window, and the string that it is in.
             windows = np.maximum(np.diff(starts) - (length + int(self.gaps)) + 1, 0)
             owner = np.repeat(np.arange(len(windows)), windows)
@@ -226,7 +226,7 @@ class Spectrum(FeatureKernel):
             comb(n + int(self.gaps), n)
             if self.gaps
             else sum(comb(n, m) * others**m for m in range(int(self.mismatches) + 1))
-            for n in self.lengths()
+            for n in self._lengths()
         )
 
     def _codes(self, texts, before):

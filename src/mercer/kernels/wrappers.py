@@ -79,24 +79,24 @@ class OnFeatures(OnImages):
 class _Weighted(Unary):
     """f(x) k(x, z) f(z): a subclass gives f as `factors`."""
 
-    needs_points = True
+    _needs_points = True
 
-    def factors(self, X: Array) -> Array:
+    def _factors(self, X: Array) -> Array:
         """One number for each point."""
         raise NotImplementedError(f"{type(self).__name__} must define factors(X).")
 
     def against(self, S: Array) -> Tile:
-        inner, right = self.kernel.against(S), self.factors(S)[None, :]
+        inner, right = self.kernel.against(S), self._factors(S)[None, :]
 
         def tile(rows: Any, columns: slice = ALL):
             t = inner(rows, columns)
-            t *= self.factors(rows)[:, None] * right[:, columns]  # as one: symmetric to the bit
+            t *= self._factors(rows)[:, None] * right[:, columns]  # as one: symmetric to the bit
             return t
 
         return lambda rows, columns=ALL: self.finite(tile, rows, columns)
 
     def features(self, X: Array) -> Array:
-        F, factors = self.kernel.features(X), self.factors(X)
+        F, factors = self.kernel.features(X), self._factors(X)
         return scaled_rows(F, factors) if scipy.sparse.issparse(F) else F * factors[:, None]
 
 
@@ -137,7 +137,7 @@ class Rescaled(_Weighted):
 
     __repr__ = OnImages.__repr__
 
-    def factors(self, X: Array) -> Array:
+    def _factors(self, X: Array) -> Array:
         """f(X), checked: one finite number for each point."""
         values: Any = self.f(as_given(X))
         values = values if is_array(values) else np.asarray(values)
@@ -161,10 +161,10 @@ class Rescaled(_Weighted):
         return values
 
     def diagonal(self, X: Array) -> Array:
-        return self.finite(lambda: self.kernel.diagonal(X) * self.factors(X) ** 2)
+        return self.finite(lambda: self.kernel.diagonal(X) * self._factors(X) ** 2)
 
     def magnitude(self, X: Array) -> Array:
-        return above_underflow(self.kernel.magnitude(X) * self.factors(X) ** 2)
+        return above_underflow(self.kernel.magnitude(X) * self._factors(X) ** 2)
 
     def rounding(self, S: Array) -> float:
         return self.kernel.rounding(S) + 2
@@ -195,10 +195,10 @@ class Normalized(_Weighted):
     array([1., 1.])
     """
 
-    def factors(self, X: Array) -> Array:
-        return 1 / self.lengths(X)
+    def _factors(self, X: Array) -> Array:
+        return 1 / self._lengths(X)
 
-    def lengths(self, X: Array) -> Array:
+    def _lengths(self, X: Array) -> Array:
         """sqrt k(x, x); 1 for a point at the origin of feature space, which stays there."""
         d = self.kernel.finite(self.kernel.diagonal, X)
         xp = namespace(d)
@@ -246,12 +246,12 @@ class Normalized(_Weighted):
 
     def diagonal(self, X: Array) -> Array:
         d = self.kernel.diagonal(X)
-        xp, self_similar = namespace(d), self.lengths(X) ** 2
+        xp, self_similar = namespace(d), self._lengths(X) ** 2
         return xp.where(d > 0, xp.ones_like(d), d / self_similar)
 
     def magnitude(self, X: Array) -> Array:
         """An error of k(x, x) beside itself is one of every k(x, z)."""
-        return (self.kernel.magnitude(X) / self.lengths(X) ** 2) ** 2
+        return (self.kernel.magnitude(X) / self._lengths(X) ** 2) ** 2
 
     def rounding(self, S: Array) -> float:
         return 2 * self.kernel.rounding(S)

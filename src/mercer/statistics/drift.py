@@ -67,6 +67,10 @@ class DriftDetector(KernelEstimator):
     units_ : array or float
         What the columns that it makes are divided by: less than 1 where a few extreme values have
         widened a column.
+    reference_, columns_ : arrays
+        The rows that were set aside, and the names of their columns; None where they have none.
+    sums_ : list of arrays of shape (n_units, width)
+        Coordinates of the other rows, summed over units of 1, 2, 4, ... rows.
     n_reference_ : int
         Rows that batches are compared with.
     offset_ : float

@@ -124,6 +124,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ["values that the training table does not have: 'Bern' in town (3 rows)"]
     """
 
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+    feature_names_out_: np.ndarray
+    rank_outputs_: np.ndarray
+    level_outputs_: np.ndarray
+    text_outputs_: np.ndarray
     domains = {
         "scale": Domain.one_of("standard", "unit", "none"),
         "text": Domain.one_of("ngrams", "drop"),
