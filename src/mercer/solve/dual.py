@@ -175,8 +175,7 @@ class RightSides:
         b = xp.sum(v, axis=0) / on_device_of(totals[which], v)
         e_v, e_u = errors[:t], errors[t:][which]
         # 1'u is known to sqrt(1'u) e_u only: the smallest value that this leaves.
-        least = np.sqrt(np.maximum(totals, 0.0))[which] - energy * e_u
-        least = np.maximum(least, np.finfo(float).tiny)
+        least = np.maximum(np.sqrt(np.maximum(totals, 0.0))[which] - energy * e_u, 0.0)
         with np.errstate(all="ignore"):  # an infinite bound is a bound
             of_v = e_v + np.abs(as_numpy(b)) * e_u
             of_b = energy * of_v / least
