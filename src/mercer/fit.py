@@ -17,7 +17,7 @@ import scipy.sparse
 from .engine import current, namespace, on_device_of, row_norms, tiles, using
 from .feature_map import FeatureMap
 from .kernels import Precomputed, rules_in
-from .rows import Column, HeldRows, Rows, Spread, Training, gather, sum_of_rows
+from .rows import Column, HeldRows, Rows, Spread, Training, gather
 from .space import (
     Extent,
     Fourier,
@@ -285,7 +285,7 @@ def _of_panel(values, where, Phi):
 def _mean(F):
     if scipy.sparse.issparse(F):
         return F.mean(axis=0)
-    return sum_of_rows(F) / F.shape[0]
+    return Spread.sum_of_rows(F) / F.shape[0]
 
 
 # --- rows that come later -------------------------------------------------------------------------

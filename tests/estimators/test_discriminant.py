@@ -461,3 +461,8 @@ def test_class_weights_of_a_stream_are_those_of_its_rows(wine):
 def test_class_weights_are_checked(wine, options, message):
     with pytest.raises(ValueError, match=message):
         KernelDiscriminant(**options).fit(*wine)
+
+
+def test_rows_that_do_not_differ_are_named():
+    with pytest.raises(ValueError, match=r"10 samples in 2 classes at .*, and rows of a class do"):
+        KernelDiscriminant().fit(np.ones((10, 2)), [0, 1] * 5)

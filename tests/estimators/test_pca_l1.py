@@ -226,3 +226,10 @@ def test_memory_is_refused_before_it_is_taken():
     few = KernelMap(RBF(0.1), max_rank=30, memory_limit="20MB")
     with pytest.raises(MemoryLimitError, match=r"needs 3\d.* MB; memory_limit allows 20 MB"):
         KernelPCAL1(1, few).fit(X)
+
+
+def test_the_mean_of_many_rows_keeps_its_digits_in_single_precision():
+    X = np.full((200_000, 1), 0.1, dtype=np.float32)
+    X[::2] += 1.0
+    model = KernelPCAL1(1, KernelMap(Linear(), basis="closed"), n_init=1, max_iter=2).fit(X)
+    assert_allclose(model.mean_, X.mean(axis=0, dtype=float), rtol=2e-7)

@@ -594,3 +594,11 @@ def test_what_a_form_does_not_have_is_named(rng):
     for name in ("coef_", "history_"):
         with pytest.raises(AttributeError, match=f"form 'dual' has no {name}: "):
             getattr(model, name)
+
+
+def test_cv_says_where_the_chosen_penalty_is_lost_in_rounding(rng):
+    X = rng.normal(size=(12, 2)) * 100
+    model = KernelRidgeCV([1e-16, 1.0], Linear(), form="dual")
+    with pytest.warns(UserWarning, match="alpha=1e-16 has the smallest errors, but is lost in"):
+        model.fit(X, X[:, 0])
+    assert model.alpha_ == 1e-16 < model.alphas_[0] < 1.0

@@ -264,9 +264,11 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         return weights * counts / (weights @ counts)
 
     def _singular(self, n, rank=None):
+        auto = self.shrinkage == "auto"
         return ValueError(
             f"the scatter within classes is singular{f' (rank {rank})' if rank else ''}: {n:g} "
-            f"samples in {len(self.classes_)} classes at shrinkage={self.shrinkage!r}: raise it."
+            f"samples in {len(self.classes_)} classes at shrinkage={self.shrinkage!r}"
+            + (", and rows of a class do not differ." if auto else ": raise it.")
         )
 
     # --- new points -------------------------------------------------------------------------------

@@ -133,7 +133,7 @@ class KernelPCAL1(ClassNamePrefixFeaturesOutMixin, Projection):
                 f"memory_limit allows {readable(limit)}. Limit the rank with "
                 "kernel=KernelMap(kernel, max_rank=...), or fit on a sample."
             )
-        self.mean_ = namespace(Y).mean(Y, axis=0)
+        self.mean_ = Spread.sum_of_rows(Y) / n
         Y = Y - self.mean_[None, :]
         directions, self.dispersion_paths_ = self._directions(Y)
         axes = directions * signs(Y @ directions)[None, :]

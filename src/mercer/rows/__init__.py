@@ -3,7 +3,7 @@
 from .gather import drawn_rows, in_pieces
 from .held import Column, HeldRows, LargestResidual, Rows, rows_at, stacked
 from .lazy import in_turn, lazily
-from .moments import ByClass, Spread, sum_of_rows
+from .moments import ByClass, Spread
 from .read import (
     Training,
     check_kind,

@@ -33,6 +33,12 @@ class Spread:
     def spread(self) -> "Spread":
         return self
 
+    @staticmethod
+    def sum_of_rows(V: Array, weights: Array | None = None) -> Any:
+        """The sum of the rows, added in double precision: its rounding grows with their number."""
+        xp, V = namespace(V), V if weights is None else V * weights[:, None]
+        return xp.astype(xp.sum(V, axis=0, dtype=xp.float64), V.dtype, copy=False)
+
     @classmethod
     def of(
         cls,
@@ -46,10 +52,10 @@ class Spread:
         xp, mean, rows, target = namespace(Phi), None, Phi, None
         n = Phi.shape[0] if weights is None else float(xp.sum(weights))
         if centred:
-            mean = sum_of_rows(Phi, weights) / (n if n > 0 else 1.0)
+            mean = cls.sum_of_rows(Phi, weights) / (n if n > 0 else 1.0)
             rows = Phi - mean[None, :]
         if T is not None:
-            target = sum_of_rows(T, weights)
+            target = cls.sum_of_rows(T, weights)
         if weights is not None:
             root = xp.sqrt(weights)[:, None]
             rows, T = rows * root, None if T is None else T * root
@@ -118,13 +124,7 @@ class Spread:
 
 def _squares(T: Array) -> Any:
     with np.errstate(over="ignore"):  # of a bound, which may be infinite
-        return sum_of_rows(T * T)
-
-
-def sum_of_rows(V: Array, weights: Array | None = None) -> Any:
-    """The sum of the rows, added in double precision: its rounding grows with their number."""
-    xp, V = namespace(V), V if weights is None else V * weights[:, None]
-    return xp.astype(xp.sum(V, axis=0, dtype=xp.float64), V.dtype, copy=False)
+        return Spread.sum_of_rows(T * T)
 
 
 @dataclass

@@ -393,6 +393,7 @@ def _solved(
     fixed : whether a penalty that is too small is refused, as it is where it was given
     """
     one, noise = len(np.unique(alphas)) == 1, None if w is None else 1 / w
+    chosen = float(alphas.max())
     in_place = is_numpy(K) and one and matrix_bytes(K.shape[0], 2) > problem.limit
     kernel, rows = problem.kernel, problem.training.points
     while True:
@@ -405,6 +406,13 @@ def _solved(
             if fixed or isinstance(problem.alpha, Given) or in_place:
                 raise
             alphas = STEP * alphas  # the next penalty that is not singular to rounding
+    given = isinstance(problem.alpha, LeaveOneOut) and problem.alpha.candidates is not None
+    if given and alphas.max() > chosen:
+        warnings.warn(
+            f"alpha={chosen:.2g} has the smallest errors, but is lost in rounding: "
+            f"{alphas.max():.2g} is used. Give larger alphas, or a KernelMap as the kernel.",
+            stacklevel=2,
+        )
     if in_place:  # the factor stands where K was
         shift = on_device_of(penalties, X)[None, :] * (X if w is None else X / w[:, None])
         left = B - MatrixProduct.of(kernel, rows)(X) - shift
