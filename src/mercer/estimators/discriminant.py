@@ -264,11 +264,11 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
         return weights * counts / (weights @ counts)
 
     def _singular(self, n, rank=None):
-        auto = self.shrinkage == "auto"
+        why = ", and rows of a class do not differ: look at the columns."
+        why = why if self.shrinkage == "auto" else ": raise it."
         return ValueError(
             f"the scatter within classes is singular{f' (rank {rank})' if rank else ''}: {n:g} "
-            f"samples in {len(self.classes_)} classes at shrinkage={self.shrinkage!r}"
-            + (", and rows of a class do not differ." if auto else ": raise it.")
+            f"samples in {len(self.classes_)} classes at shrinkage={self.shrinkage!r}{why}"
         )
 
     # --- new points -------------------------------------------------------------------------------
