@@ -118,6 +118,7 @@ def test_every_way_says_its_cost_or_its_reason():
             "fourier",
             "iterative",
             "landmarks",
+            "mixed",
             "primal",
         ]
         for way in planned.ways:

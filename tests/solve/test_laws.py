@@ -24,7 +24,7 @@ from mercer.solve import SOLVERS, Given, LeaveOneOut, RidgeProblem, solve_ridge
 N = 60
 KERNELS = [RBF(0.5), Matern(0.5), Matern(2.5, 2.0), Laplacian(0.3), Linear(), Polynomial(2)]
 # Exact ones: landmarks solve another problem, unless every row is one.
-EXACT = ["direct", "primal", "iterative", "fourier"]
+EXACT = ["direct", "mixed", "primal", "iterative", "fourier"]
 CASES = [(w, b, t) for w in (False, True) for b in (False, True) for t in (1, 2)]
 
 
@@ -80,9 +80,9 @@ def test_all_solvers_agree_within_their_bounds(name, kernel, weighted, intercept
         X, Z = X[:, :1], Z[:, :1]
         if kernel in (Matern(0.5), Laplacian(0.3)):
             pytest.skip("rough: thousands of frequencies")
-    problem = problem_of(kernel, X, T, weights=weights, intercept=intercept)
+    alphas = (0.1, 0.1) if name == "mixed" else (0.1, 0.7)  # one factor, one penalty
+    problem = problem_of(kernel, X, T, weights=weights, intercept=intercept, alphas=alphas)
     solution = solved(name, problem)
-    alphas = problem.alpha.values
     values, variances = oracle(kernel, X, T, Z, weights, intercept, alphas)
     error = np.abs(np.asarray(solution.prediction(Z)) - values)
     rounding = 1e-11 * np.abs(values).max()  # of the oracle itself
@@ -98,7 +98,7 @@ def test_all_solvers_agree_within_their_bounds(name, kernel, weighted, intercept
 
 @pytest.mark.parametrize(("weighted", "intercept"), [(w, b) for w in (0, 1) for b in (0, 1)])
 @pytest.mark.parametrize("kernel", [RBF(0.5), Matern(0.5), Linear()], ids=repr)
-@pytest.mark.parametrize("name", ["direct", "primal", "iterative"])
+@pytest.mark.parametrize("name", ["direct", "mixed", "primal", "iterative"])
 def test_leave_one_out_is_refitting_without_the_row(name, kernel, weighted, intercept, rows):
     X, T, w, _ = rows
     X, T, weights = X[:25], T[:25], w[:25] if weighted else None

@@ -221,8 +221,8 @@ def positive_part(x: Array) -> Any:
 
 # --- linear algebra -------------------------------------------------------------------------
 
-# Rows of a block, and rows up to which LAPACK factors a matrix as a whole.
-_BLOCK, _WHOLE = 2048, 8192
+# Rows of a block and columns of its parts, and rows up to which LAPACK factors a matrix as a whole.
+_BLOCK, _WIDE, _WHOLE = 512, 4096, 8192
 
 
 def cholesky(K: Any, *, in_place: bool = False, clean: bool | None = None) -> Any:
@@ -261,18 +261,20 @@ def _cholesky_in_place(
         with one_blas_thread(if_small=n):
             C, info = potrf(C, lower=True, clean=clean, overwrite_a=True)
         return C if info == 0 else None
+    # C' takes the place of K, a block of rows at a time. What is known already is subtracted by
+    # products that are as large as they can be, and write each row once.
     for a in range(0, n, block):
         b = min(a + block, n)
+        known, columns = K[:a, a:b].T, [slice(i, i + _WIDE) for i in range(b, n, _WIDE)]
+        if a:
+            K[a:b, a:b] -= np.triu(known @ K[:a, a:b])
+            for some in columns:
+                K[a:b, some] -= known @ K[:a, some]
         C[a:b, a:b], info = potrf(C[a:b, a:b], lower=True, clean=False)
         if info != 0:
             return None
-        for i in range(b, n, block):
-            rows = slice(i, min(i + block, n))
-            C[rows, a:b] = solve_triangular(C[a:b, a:b], C[rows, a:b].T).T
-            for j in range(b, i, block):
-                columns = slice(j, j + block)
-                C[rows, columns] -= C[rows, a:b] @ C[columns, a:b].T
-            C[rows, rows] -= np.tril(C[rows, a:b] @ C[rows, a:b].T)
+        for some in columns:
+            K[a:b, some] = solve_triangular(C[a:b, a:b], K[a:b, some])
     return lower_triangle(C) if clean else C
 
 

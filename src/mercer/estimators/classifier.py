@@ -59,7 +59,7 @@ class KernelClassifier(Labels, LearnedModel):
         left out are then more likely) and trees (a forest; from 500 rows on, for at most five
         classes, boosted ones as well) join the learned kernel, with weights by non-negative least
         squares at rows that none of them has seen; see `stack_`. False: the learned kernel alone.
-    solver : {"auto", "direct", "iterative", "landmarks"}, default="auto"
+    solver : {"auto", "direct", "mixed", "iterative", "landmarks"}, default="auto"
         Of the last fit, as in :class:`mercer.KernelRegressor`.
     memory_limit : int, str or None, default=None
         Bytes ("2GB") for the fit; None: 60 % of what is free for the last fit. The search takes

@@ -23,7 +23,7 @@ from ..rows import check_n_columns, gather, in_pieces, read_whole, rows_at
 from ..tables import UNREAD, TableEncoder, encoder_tools, given
 from .base import HasKernel
 
-SOLVERS = ("auto", "direct", "iterative", "landmarks")
+SOLVERS = ("auto", "direct", "mixed", "iterative", "landmarks")
 # Ranks are tried up to so many columns of values: the metric is a matrix with a row for each.
 _MOST_RANKED = 100
 # Kinds of columns of an encoder that a fit may leave out.

@@ -56,10 +56,11 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         Where no kernel is given: a linear model and trees (boosted for numbers, a forest for
         classes) join the learned kernel, with weights by non-negative least squares at rows that
         none of them has seen; see `stack_`. False: the learned kernel alone.
-    solver : {"auto", "direct", "iterative", "landmarks"}, default="auto"
-        Of the last fit. "direct" stores and factors the kernel matrix, "iterative" solves the same
-        equations without storing it, "landmarks" fits a function of 4000 rows only. "auto" takes
-        the first that the memory allows; iterations up to 100 000 rows (2 million on a GPU). Where
+    solver : {"auto", "direct", "mixed", "iterative", "landmarks"}, default="auto"
+        Of the last fit. "direct" stores and factors the kernel matrix; "mixed" does so in single
+        precision and refines the solution, "iterative" solves the same equations without storing
+        it, "landmarks" fits a function of 4000 rows only. "auto" takes the cheapest that the
+        memory allows; iterations up to 100 000 rows (2 million on a GPU). Where
         a few hundred landmarks explain nearly all of the kernel, "auto" iterates with a stored
         matrix: the same solution to a certified error, several times faster.
     memory_limit : int, str or None, default=None

@@ -48,7 +48,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
     """A ridge problem, and what its solution predicts. Subclasses say which penalties."""
 
     domains = {
-        "form": Domain.one_of("auto", "primal", "dual", "iterative", "fourier"),
+        "form": Domain.one_of("auto", "primal", "dual", "mixed", "iterative", "fourier"),
         "fit_intercept": Domain.FLAG,
     }
     form: Any
@@ -254,7 +254,7 @@ class KernelRidge(RidgeEstimator):
     kernel : Kernel, str, callable or KernelMap, default="rbf"
         A kernel, its name as in scikit-learn ("rbf", "poly", "linear", ...), a function of two
         points, or a :class:`KernelMap` for options of the map.
-    form : {"auto", "primal", "dual", "iterative", "fourier"}, default="auto"
+    form : {"auto", "primal", "dual", "mixed", "iterative", "fourier"}, default="auto"
         Which solver finds the function; all find the same one.
 
         =========== ==================================================================== =========
@@ -262,6 +262,7 @@ class KernelRidge(RidgeEstimator):
         =========== ==================================================================== =========
         "dual"      one coefficient per row, by a factor of the kernel matrix            n x n
         "primal"    one coefficient per coordinate of the map ([KERNELS] (3))            n x rank
+        "mixed"     the same, by a factor mostly in single precision, then refined       half of it
         "iterative" one coefficient per row, by products with the kernel matrix          n x 100s
         "fourier"   one coefficient per row, by transforms: stationary, 1 to 3 columns   n
         =========== ==================================================================== =========
@@ -300,7 +301,7 @@ class KernelRidge(RidgeEstimator):
         The fitted map.
     kernel_ : Kernel
         Bound to the training data.
-    form_ : "primal", "dual", "iterative" or "fourier"
+    form_ : "primal", "dual", "mixed", "iterative" or "fourier"
         The solver that found the function.
     residuals_ : array of shape (n_targets,), form "fourier"
         The largest residual y - K a - alpha a at 64 of the rows, computed with the kernel itself
@@ -339,7 +340,7 @@ class KernelRidge(RidgeEstimator):
         alpha: ArrayLike = 1.0,
         kernel: KernelLike | KernelMap = "rbf",
         *,
-        form: Literal["auto", "primal", "dual", "iterative", "fourier"] = "auto",
+        form: Literal["auto", "primal", "dual", "mixed", "iterative", "fourier"] = "auto",
         fit_intercept: bool = False,
         tol: float = 1e-4,
         max_iter: int = 500,
@@ -386,11 +387,11 @@ class KernelRidgeCV(RidgeEstimator):
     kernel : Kernel, str, callable or KernelMap, default="rbf"
         A kernel, its name as in scikit-learn ("rbf", "poly", "linear", ...), a function of two
         points, or a :class:`KernelMap` for options of the map.
-    form : {"auto", "primal", "dual", "iterative", "fourier"}, default="auto"
-        As in KernelRidge: which of the two eigenproblems is solved. In the forms "iterative" and
-        "fourier" alpha is chosen on a sample of the rows (`n_rows_for_alpha_`), then all rows are
-        solved for it; "auto" takes "fourier" only where the leave-one-out errors of all rows do
-        not fit in memory.
+    form : {"auto", "primal", "dual", "mixed", "iterative", "fourier"}, default="auto"
+        As in KernelRidge: which of the two eigenproblems is solved. In the forms "mixed",
+        "iterative" and "fourier" alpha is chosen on a sample of the rows (`n_rows_for_alpha_`),
+        then all rows are solved for it; "auto" takes one of these only where the leave-one-out
+        errors of all rows do not fit in memory.
     fit_intercept, tol, max_iter, keep_partial, memory_limit : as in KernelRidge
         A constant without a penalty; when iterations end; what is kept of them on an interrupt;
         bytes that the fit may take.
@@ -428,7 +429,7 @@ class KernelRidgeCV(RidgeEstimator):
         alphas: ArrayLike = (0.1, 1.0, 10.0),
         kernel: KernelLike | KernelMap = "rbf",
         *,
-        form: Literal["auto", "primal", "dual", "iterative", "fourier"] = "auto",
+        form: Literal["auto", "primal", "dual", "mixed", "iterative", "fourier"] = "auto",
         fit_intercept: bool = False,
         tol: float = 1e-4,
         max_iter: int = 500,

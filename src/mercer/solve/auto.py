@@ -8,6 +8,7 @@ from ..rows import gather
 from .dual import Direct
 from .fourier_solver import FourierSolver
 from .iterative import Iterative
+from .mixed import Mixed
 from .primal import LandmarkSolver, Primal
 from .problem import RidgeProblem
 from .solver import CannotSolve, Cost, RidgeSolution, Solver, TooLarge
@@ -15,10 +16,11 @@ from .solver import CannotSolve, Cost, RidgeSolution, Solver, TooLarge
 # By name, and those among which "auto" chooses.
 SOLVERS: dict[str, Solver] = {
     solver.name: solver
-    for solver in (Direct(), Primal(), Iterative(), FourierSolver(), LandmarkSolver())
+    for solver in (Direct(), Mixed(), Primal(), Iterative(), FourierSolver(), LandmarkSolver())
 }
 _COMPETING = (
     Direct(),
+    Mixed(quick=True),
     Primal(),
     Iterative(quick=True),
     FourierSolver(quick=True),

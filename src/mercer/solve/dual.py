@@ -337,7 +337,7 @@ class Direct(DualSolver):
             counts["operations"] += 8 * min(n, ROWS_FOR_SEARCH) ** 3 / 3
         return Cost.of(matrix_bytes(n, copies), **counts)
 
-    def solve(self, problem: RidgeProblem) -> "_DirectSolution":
+    def solve(self, problem: RidgeProblem) -> "DirectSolution":
         rows, kernel = problem.with_weight, problem.kernel
         is_gram = not kernel.layout.on_data
         choice = path = None
@@ -370,7 +370,7 @@ class Direct(DualSolver):
         if is_gram and factors:  # the matrix cannot be made again
             known = {alpha: Landmarks(kernel, S, C, problem.kept) for alpha, C in factors.items()}
         solution = solved.solution(
-            _DirectSolution, problem, S, alphas, self.name, choice=choice, factors=known
+            DirectSolution, problem, S, alphas, self.name, choice=choice, factors=known
         )
         if path is not None:
             solution.cached("misses", lambda: path.misses(alphas[0]))
@@ -416,11 +416,11 @@ def _solved(
     if in_place:  # the factor stands where K was
         shift = on_device_of(penalties, X)[None, :] * (X if w is None else X / w[:, None])
         left = B - MatrixProduct.of(kernel, rows)(X) - shift
-    solved = right.solved(X, *_certified(kernel, rows, X, left, B, penalties, w), energy=2.0)
+    solved = right.solved(X, *certified(kernel, rows, X, left, B, penalties, w), energy=2.0)
     return solved, alphas, factors
 
 
-def _certified(
+def certified(
     kernel: Kernel, rows: Any, X: Any, residuals: Any, T: Any, alphas: np.ndarray, weights: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """(bounds of |f - f*|, |f|) for coefficients X with these residuals.
@@ -440,7 +440,7 @@ def _certified(
 
 
 @dataclass(frozen=True, eq=False)
-class _DirectSolution(DualSolution):
+class DirectSolution(DualSolution):
     """Factors are made again when they are asked for."""
 
     factors: dict[float, Landmarks] | None = None  # of a Gram matrix, which cannot be made again
@@ -457,7 +457,8 @@ class _DirectSolution(DualSolution):
                 "or alpha is lost in its rounding. Use KernelMap('precomputed', indefinite='clip') "
                 "as the kernel."
             )
-            return factor_shifted(tiles.evaluate(self.kernel, S), alpha, noise)
+            K = tiles.evaluate(self.kernel, S)
+            return factor_shifted(K, alpha, noise, in_place=is_numpy(K))
 
         return Landmarks(self.kernel, S, self.cached(alpha, make), np.arange(S.shape[0]))
 

@@ -18,13 +18,15 @@ from ..engine import (
     put,
     row_norms,
     solve_triangular,
+    tiles,
 )
 from ..kernels import points as pts
 from .solver import CannotSolve
 
 # Ten times the smallest alpha that works is tried next.
 STEP = 10.0
-# Values of an inverse held at once.
+# Rows of a panel of a substitution, and values of an inverse held at once.
+_PANEL = 1024
 _HELD_VALUES = 1 << 23
 # Added to k(S, S), relative to its mean diagonal: enough for smooth kernels, whose matrices are
 # singular to rounding, and far below any penalty that leave-one-out can tell from zero.
@@ -101,25 +103,33 @@ def without_mean(inverse: np.ndarray, u: np.ndarray, total: float) -> np.ndarray
 
 
 def inverse_diagonal(C: Any, rows: np.ndarray) -> np.ndarray:
-    """(A^-1)_jj = |C^-1 e_j|^2 for some rows, a block of right-hand sides at a time.
-
-    C^-1 e_j is zero above j: what stands above the first of the rows is not needed. LAPACK gets a
-    copy of the rest, where that is small.
-    """
+    """(A^-1)_jj = |C^-1 e_j|^2 for some rows, a block of right-hand sides at a time."""
     xp, n = namespace(C), C.shape[0]
-    first = int(rows.min()) if len(rows) else 0
-    if (n - first) ** 2 <= 2 * _HELD_VALUES:
-        C, rows, n = C[first:, first:], rows - first, n - first
     if 3 * len(rows) >= n and n * n <= 2 * _HELD_VALUES:
         return as_numpy(row_norms(_inverse_of_triangle(C).T, xp)).take(rows)
-    found, block = np.empty(len(rows)), max(64, _HELD_VALUES // n)
+    found, block, order = np.empty(len(rows)), max(64, _HELD_VALUES // n), np.argsort(rows)
     for a in range(0, len(rows), block):
-        some = rows[a : a + block]
-        E = xp.zeros((len(some), n), dtype=C.dtype, device=device(C))
-        columns = on_device_of(some, C, dtype=xp.int64)
+        some = order[a : a + block]
+        first = int(rows[some[0]])  # C^-1 e_j is zero above j
+        E = xp.zeros((len(some), n - first), dtype=C.dtype, device=device(C))
+        columns = on_device_of(rows[some] - first, C, dtype=xp.int64)
         E = put(E, np.arange(len(some)), columns, xp.ones_like(E[:, 0]))
-        found[a : a + block] = as_numpy(row_norms(solve_triangular(C, E.T).T, xp))
+        found[some] = as_numpy(row_norms(_substituted(C, first, E.T).T, xp))
     return found
+
+
+def _substituted(C: Array, first: int, B: Any) -> Any:
+    """C^-1 B for the rows from the first on, above which B is zero; in place for NumPy.
+
+    Panel by panel, since LAPACK would copy a part of C.
+    """
+    if not is_numpy(C):
+        return solve_triangular(C[first:, first:], B)
+    for a, b in tiles.cuts(len(B), _PANEL):
+        rows, panel = slice(first + b, None), slice(first + a, first + b)
+        B[a:b] = solve_triangular(C[panel, panel], B[a:b])
+        B[b:] -= C[rows, panel] @ B[a:b]
+    return B
 
 
 def left_by(Phi: Array, C: Array, alpha: float, weights: np.ndarray, in_mean: float) -> np.ndarray:
