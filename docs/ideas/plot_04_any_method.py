@@ -101,8 +101,8 @@ plt.show()
 # The support vector machine needs inner products only (its penalty is :math:`|w|^2`), and nearest
 # neighbours need distances only: neither depends on the axes. Lasso adds up the absolute
 # coefficients along the axes, and a tree cuts along them: both depend on the basis. For them the
-# eigen basis is the natural choice, since it depends on the kernel and the data alone
-# (:doc:`/how-to/basis`).
+# eigen basis is the natural choice: it orders the axes by how much they explain, and it does not
+# depend on the order of the rows, as Cholesky's does (:doc:`/how-to/basis`).
 
 from sklearn.linear_model import Lasso
 from sklearn.neighbors import KNeighborsRegressor
