@@ -100,7 +100,8 @@ for name, model in models.items():
 # A feature space often has nearly as many dimensions as there are points. Then some direction
 # separates the training classes perfectly, whatever they are, and Fisher's criterion finds it.
 # Shrinkage prevents this: it adds a multiple of the identity to the scatter within classes. By
-# default the multiple is chosen by leaving rows out. In the SVM the penalty :math:`\|f\|^2` has the same effect.
+# default the multiple is chosen by leaving rows out. In the SVM the penalty :math:`\|f\|^2` has the
+# same effect.
 
 import matplotlib.pyplot as plt
 from matplotlib.colors import ListedColormap
