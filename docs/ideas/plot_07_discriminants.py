@@ -43,8 +43,9 @@ minimum the slopes of the two tangents cancel, so
 :math:`f = f_a - f^*`. ∎
 
 :math:`P` and :math:`D` contain the data only through inner products, so a linear SVM on
-coordinates is the kernel SVM (lesson 4). With an intercept, :math:`f + b` in place of :math:`f`,
-the proof is the same for coefficients with :math:`\sum_i a_i y_i = 0`.
+coordinates is the kernel SVM (lesson 4). With an intercept, :math:`f + b` in place of :math:`f` in
+the sum, the proof is the same for coefficients with :math:`\sum_i a_i y_i = 0`. It bounds the error
+of :math:`f`; mercer adds a bound for that of :math:`b`.
 
 Ten lines of NumPy
 ------------------
