@@ -25,9 +25,11 @@ GREY, RINGS = "#808080", ("#d55e00", "#0086d1")
 
 
 def certain():
-    """Where a support vector machine on few landmarks provably answers as the exact one does."""
-    X, y = make_moons(200, noise=0.25, random_state=0)
-    model = KernelSVC(C=10.0, kernel=KernelMap(RBF(1.0), max_rank=40)).fit(X, y)
+    """Where a support vector machine on few landmarks provably answers as the exact one does: that
+    of the page, with its new rows."""
+    X, y = make_moons(400, noise=0.25, random_state=0)
+    model = KernelSVC(C=10.0, kernel=KernelMap(RBF(1.0), max_rank=40)).fit(X[:200], y[:200])
+    X, y = X[200:], y[200:]
     sides = [np.linspace(X[:, j].min() - 0.5, X[:, j].max() + 0.5, 300) for j in (0, 1)]
     Z = np.stack([side.ravel() for side in np.meshgrid(*sides)], axis=1)
     values = model.decision_function(Z).reshape(300, 300)
@@ -38,7 +40,7 @@ def certain():
     ax.contourf(*sides, regions, levels=[-0.5, 0.5, 1.5, 2.5], cmap=colors)
     ax.contour(*sides, values, levels=[0.0], colors="#1a1a1a", linewidths=1.2)
     for label, color in ((0, "#b34700"), (1, "#005b96")):
-        ax.plot(*X[y == label].T, "o", ms=3.5, color=color, label=f"class {label}")
+        ax.plot(*X[y == label].T, "o", ms=3.5, color=color, label=f"new, class {label}")
     ax.set(xticks=[], yticks=[], title="coloured: provably the class of the exact machine")
     ax.legend(loc="upper right")
     fig.savefig(HERE / "images/certain.png", dpi=110)

@@ -27,7 +27,8 @@ new[:, 3] *= 1.6
 # The test
 # --------
 # The p-value is exact for any number of independent rows. ``columns`` says which columns matter:
-# how much of the difference disappears when a column is shuffled between the samples.
+# how much of the difference is lost when a column is shuffled between the samples, as shares of all
+# these losses.
 
 import pandas as pd
 

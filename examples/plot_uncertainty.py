@@ -36,7 +36,7 @@ models = {
 # narrower band. The titles say how much of the truth is inside: among the data, and everywhere.
 # Beyond the data the RBF's band is too narrow, since the true trend leaves what it expects. (An
 # alpha chosen by the leave-one-out error would predict as well, but it is not the noise: with it
-# the RBF's band holds little more than half of the truth among the data.)
+# the RBF's band holds 60 % of the truth among the data.)
 
 z = np.linspace(-0.3, 13, 400)
 seen = ((z > 0) & (z < 5)) | ((z > 7) & (z < 10))

@@ -128,6 +128,9 @@ def test_every_way_says_its_cost_or_its_reason():
         assert all(way.name in text for way in planned.ways)
     planned = plan(KernelRidge(0.1, Precomputed()), RBF(1.0)(X), y)
     assert KernelRidge(0.1, Precomputed()).fit(RBF(1.0)(X), y).form_ == planned.choice
+    for intercept in (False, True):  # the same reason: landmarks stand for all rows
+        exact = plan(KernelRidge(0.1, RBF(1.0), fit_intercept=intercept), X, y)
+        assert [way.refusal for way in exact.ways if way.name == "landmarks"] == ["it is not exact"]
 
 
 def test_a_form_that_is_asked_for_and_a_given_map():

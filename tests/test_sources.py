@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.special
 from numpy.testing import assert_allclose
 from scipy.sparse.csgraph import shortest_path
 from sklearn.datasets import load_digits, make_circles, make_s_curve
@@ -402,7 +403,12 @@ def test_gaussian_kernels_of_the_documents():
     assert RBF(0.3).explicit_dim(2) is None
     # Its Taylor series does not end: every degree adds to the rank.
     X = np.linspace(-1, 1, 9)[:, None]
-    assert np.linalg.matrix_rank(RBF(1.0)(X)) == 9
+    K, terms = RBF(1.0)(X), np.arange(30)
+    assert np.linalg.matrix_rank(K) == 9
+    roots = np.sqrt(2.0**terms / scipy.special.factorial(terms))
+    Phi = np.exp(-(X**2)) * X**terms * roots
+    assert_allclose(Phi @ Phi.T, K, atol=1e-14)
+    assert np.abs(Phi[:, :6] @ Phi[:, :6].T - K).max() > 1e-3
 
 
 # --- [NPT] ----------------------------------------------------------------------------------------
@@ -502,10 +508,12 @@ def test_npt_footnote_3():
     assert_allclose(upper, V @ Y, atol=1e-12)
     kernel_map = KernelMap(Matern(0.5))  # pivoted: the same up to a rotation
     assert_allclose(kernel_map.fit_transform(X) @ kernel_map.transform(X).T, Y.T @ Y, atol=1e-12)
-    singular = np.array([[0.0, 0.0], [0.0, 1.0]])  # two upper triangular factors
+    singular = np.array([[0.0, 0.0], [0.0, 1.0]])  # two upper triangular factors, Y of one row
     for a, b in ((0.0, 1.0), (0.6, 0.8)):
         factor = np.array([[0.0, a], [0.0, b]])
         assert_allclose(factor.T @ factor, singular, atol=1e-15)
+        V = factor @ np.linalg.pinv([[0.0, 1.0]])
+        assert_allclose(V.T @ V, [[1.0]], atol=1e-15)
 
 
 def test_npt_kpca_l1_is_pca_l1_on_the_coordinates():

@@ -206,7 +206,9 @@ print("min is a kernel; max has the witness", a)
 #   operator.
 # - [KERNELS] rule 1 needs :math:`c \ge 0`.
 # - [MDS] Example 7 (a): the function of the linear kernel is :math:`k_x(y) = x \cdot y`, and not
-#   :math:`x`; (b) misses a factor, :math:`\sqrt2\, y_1 y_2`.
+#   :math:`x`; (b) prints :math:`\sqrt{y_1 y_2}` for :math:`\sqrt2\, y_1 y_2`; (c) the Gaussian
+#   kernel does have an explicit map, of infinitely many coordinates (in one dimension
+#   :math:`e^{-x^2 / s^2} \sqrt{(2 / s^2)^m / m!}\; x^m` for :math:`m = 0, 1, \dots`).
 # - The Gaussian kernel is written in three ways: :math:`\exp(-\gamma |x-z|^2)` is ``RBF(gamma)``,
 #   :math:`\exp(-|x-z|^2 / (2 s^2))` is ``RBF(1 / (2 * s**2))``, :math:`\exp(-|x-z|^2 / s^2)` is
 #   ``RBF(1 / s**2)``.

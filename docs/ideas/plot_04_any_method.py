@@ -59,14 +59,14 @@ print(f"{len(mistakes[0])} mistakes, the same with the trick: {mistakes[0] == mi
 
 from sklearn.linear_model import HuberRegressor
 
-from mercer import RBF, Kernelized, KernelRidge
+from mercer import RBF, Kernelized, KernelRidgeCV
 
 rng = np.random.default_rng(0)
 x = np.sort(rng.uniform(0, 10, 80))[:, None]
 t = np.sin(x[:, 0]) + 0.1 * rng.normal(size=80)
 t[::8] += rng.uniform(2, 4, 10)  # gross errors
 robust = Kernelized(HuberRegressor(alpha=0.1, max_iter=1000), RBF(0.5)).fit(x, t)
-ridge = KernelRidge(alpha=0.1, kernel=RBF(0.5)).fit(x, t)
+ridge = KernelRidgeCV(np.logspace(-3, 2, 11), RBF(0.5)).fit(x, t)  # the penalty by leave-one-out
 line = np.linspace(0, 10, 300)[:, None]
 for name, model in {"ridge": ridge, "Huber": robust}.items():
     error = np.sqrt(np.mean((model.predict(line) - np.sin(line[:, 0])) ** 2))
@@ -75,8 +75,8 @@ for name, model in {"ridge": ridge, "Huber": robust}.items():
 # %%
 # The picture
 # -----------
-# Ten of 80 values are wrong by 2 to 4. Kernel ridge follows them. Kernel Huber does not, and nobody
-# had to derive it.
+# Ten of 80 values are wrong by 2 to 4. Kernel ridge is pulled towards them, with any penalty.
+# Kernel Huber is not, and nobody had to derive it.
 
 import matplotlib.pyplot as plt
 
@@ -101,8 +101,8 @@ plt.show()
 # The support vector machine needs inner products only (its penalty is :math:`|w|^2`), and nearest
 # neighbours need distances only: neither depends on the axes. Lasso adds up the absolute
 # coefficients along the axes, and a tree cuts along them: both depend on the basis. For them the
-# eigen basis is the natural choice, since it depends on the kernel and the data alone
-# (:doc:`/how-to/basis`).
+# eigen basis is the natural choice: it orders the axes by how much they explain, and it does not
+# depend on the order of the rows, as Cholesky's does (:doc:`/how-to/basis`).
 
 from sklearn.linear_model import Lasso
 from sklearn.neighbors import KNeighborsRegressor

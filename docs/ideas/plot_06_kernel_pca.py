@@ -148,4 +148,5 @@ print(f"from PCA's axis {sums[0]:.3f} to {sums[-1]:.3f}; the best of several sta
 # - [NPT] (15) and the line above it need :math:`\Lambda^{-1/2}`.
 # - [MDS] Algorithm 8 (b): the indices start at :math:`k(y_1, y_1)`; (e) lacks the centring and
 #   :math:`1 / \sqrt\lambda`; in (2) the covariance is :math:`\frac1N \Phi^T \Phi`,
-#   and a centred :math:`K` has no inverse.
+#   and a centred :math:`K` has no inverse; before (3), the :math:`v_j` are orthogonal, but not of
+#   unit length.

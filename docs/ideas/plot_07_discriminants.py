@@ -43,8 +43,9 @@ minimum the slopes of the two tangents cancel, so
 :math:`f = f_a - f^*`. ∎
 
 :math:`P` and :math:`D` contain the data only through inner products, so a linear SVM on
-coordinates is the kernel SVM (lesson 4). With an intercept, :math:`f + b` in place of :math:`f`,
-the proof is the same for coefficients with :math:`\sum_i a_i y_i = 0`.
+coordinates is the kernel SVM (lesson 4). With an intercept, :math:`f + b` in place of :math:`f` in
+the sum, the proof is the same for coefficients with :math:`\sum_i a_i y_i = 0`. It bounds the error
+of :math:`f`; mercer adds a bound for that of :math:`b`.
 
 Ten lines of NumPy
 ------------------
@@ -97,10 +98,11 @@ for name, model in models.items():
 # %%
 # The picture
 # -----------
-# A feature space has nearly as many dimensions as there are points. So some direction separates the
-# training classes perfectly by chance, and Fisher's criterion finds it. Shrinkage prevents this: it
-# adds a multiple of the identity to the scatter within classes. By default the multiple is chosen
-# by leaving rows out. In the SVM the penalty :math:`\|f\|^2` has the same effect.
+# A feature space often has nearly as many dimensions as there are points. Then some direction
+# separates the training classes perfectly, whatever they are, and Fisher's criterion finds it.
+# Shrinkage prevents this: it adds a multiple of the identity to the scatter within classes. By
+# default the multiple is chosen by leaving rows out. In the SVM the penalty :math:`\|f\|^2` has the
+# same effect.
 
 import matplotlib.pyplot as plt
 from matplotlib.colors import ListedColormap
@@ -121,30 +123,42 @@ plt.show()
 # --------
 # Let :math:`K` have full rank. Find a direction :math:`w` in coordinates along which each class of
 # the training set is one single point. What does Fisher's criterion, spread between classes
-# divided by spread within, say about it? And what is it worth for new points?
+# divided by spread within, say about it? What would it say if the labels were coin flips? Why does
+# shrinkage help?
 #
 # Solution
 # --------
 # With :math:`K = F F^T` and invertible :math:`F`, take :math:`w = F^{-1} y`: then
 # :math:`\varphi(x_i) \cdot w = y_i` for all :math:`i`. The spread within classes is 0 and the
-# criterion infinite, whatever the labels are, even if they are random. So the direction is worth
-# nothing for new points.
+# criterion infinite, for coin flips as for true labels. So its value says nothing about new points.
+# What differs is the length, :math:`|w|^2 = y^T K^{-1} y`: it is large where points near each other
+# have different labels, and so mostly for coin flips. Shrinkage adds a multiple of :math:`|w|^2` to
+# the spread within. A shorter direction then wins, which need not separate all training points.
 
-K = RBF(20.0)(noisy[train]) + 1e-9 * np.eye(150)
-F = np.linalg.cholesky(K)
+kernel, labels = RBF(20.0), 2.0 * kind[train] - 1
+F = np.linalg.cholesky(kernel(noisy[train]) + 1e-9 * np.eye(150))
 coins = np.random.default_rng(0).choice([-1.0, 1.0], size=150)
-for name, t in {"labels": 2.0 * kind[train] - 1, "coin flips": coins}.items():
+for name, t in {"labels": labels, "coin flips": coins}.items():
     w = np.linalg.solve(F, t)
     along = F @ w
     assert max(along[t == c].std() for c in (-1, 1)) < 1e-6
     print(f"{name:10}: spread within {along[t == 1].std():.0e}, |w| = {np.linalg.norm(w):.0f}")
+values = kernel(noisy[test], noisy[train]) @ np.linalg.solve(F.T, np.linalg.solve(F, labels))
+right = np.mean((values > 0) == (kind[test] == 1))
+shrunk = KernelDiscriminant(kernel=kernel).fit(noisy[train], kind[train])
+assert right < shrunk.score(noisy[test], kind[test]) - 0.05
+print(f"right for {right:.0%} of new points,", end=" ")
+print(f"with shrinkage for {shrunk.score(noisy[test], kind[test]):.0%}")
 
 # %%
 # In the sources
 # --------------
 # [NPT] IV-B: (17) to (20), the SVM; IV-C: (21) to (32), the discriminant; [EXACT] Figures 3 and 4.
-# The certificate is not in the sources. Errata in [NPT]: (22) is the total scatter, not that
-# between classes (the best direction is the same), and its mean lacks :math:`1/n`; (28) is
-# labelled :math:`S_B`, means :math:`S_W`, and needs class means; the second equality of (29) does
-# not hold. Neither source says that the scatter within classes is singular, so that both need
-# shrinkage.
+# The certificate is not in the sources. Errata in [NPT]:
+#
+# - (17) to (20) have no slack, so they have a solution only where the classes can be separated.
+# - (22) is the total scatter, not that between classes (the best direction is the same), and its
+#   mean lacks :math:`1/n`. (28) is labelled :math:`S_B`, means :math:`S_W`, and needs class means.
+#   The second equality of (29), and that of the remark after (23), do not hold.
+# - Neither source says that the scatter within classes is singular, so that the criterion needs
+#   shrinkage.

@@ -90,13 +90,13 @@ for way, back in ways.items():
 
 import matplotlib.pyplot as plt
 
-fig, axes = plt.subplots(1, 2, figsize=(8.4, 3), sharex=True, sharey=True)
+fig, axes = plt.subplots(1, 2, figsize=(8.4, 3), sharex=True, sharey=True, layout="constrained")
 for ax, (way, back) in zip(axes, ways.items()):
     ax.plot(*np.stack([noisy, back]).transpose(2, 0, 1), color="grey", lw=0.5, alpha=0.6)
     ax.scatter(*noisy.T, s=8, color="C1", label="noisy")
     ax.scatter(*back.T, s=8, color="C0", label="pre-image")
     ax.set(title=way, aspect="equal", xticks=[], yticks=[])
-axes[1].legend(frameon=False, loc="upper right")
+fig.legend(*axes[1].get_legend_handles_labels(), frameon=False, loc="outside lower center", ncols=2)
 plt.show()
 
 # %%

@@ -306,9 +306,10 @@ def test_precomputed_kernels(X):
 
 
 def test_closed_maps_say_what_to_do(X):
-    kernel_map = KernelMap(Polynomial(2), basis="closed").fit(X)
-    with pytest.raises(ValueError, match="basis='cholesky'"):
-        kernel_map.inverse_transform(kernel_map.transform(X))
+    for kernel, basis in ((Polynomial(2), "closed"), (RBF(0.1), "fourier")):
+        kernel_map = KernelMap(kernel, basis=basis, tol=1e-2).fit(X[:, :1])
+        with pytest.raises(ValueError, match=r"'closed' and 'fourier' keep no .*basis='cholesky'"):
+            kernel_map.inverse_transform(kernel_map.transform(X[:5, :1]))
 
 
 def test_kernels_without_a_fixed_point(X):

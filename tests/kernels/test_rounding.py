@@ -273,6 +273,22 @@ def test_no_kernel_is_left_out():
     assert classes - tried - {GlobalAlignment} == {Kernel, Precomputed, ForestKernel}
 
 
+@pytest.mark.parametrize("scale", [1e-3, 0.1, 1.0, 10.0, 1e3])
+def test_the_units_are_those_of_the_mathematics(scale):
+    """c_k of MATH.md section 7."""
+    S = np.random.default_rng(0).normal(size=(50, 3)) * scale
+    h, reach = np.linalg.norm(S - S.mean(axis=0), axis=1).max(), 1 + 3**0.5
+    rbf, cubic = RBF(0.7), Polynomial(3)
+    assert rbf.rounding(S) == pytest.approx(4 + reach * (0.5 + 1.4 * h**2))
+    assert cubic.rounding(S) == 4 + 3 * reach
+    larger = max(rbf.rounding(S), cubic.rounding(S))
+    assert (rbf + cubic).rounding(S) == larger
+    assert (rbf + cubic + 1).rounding(S) == larger + 0.5
+    assert (rbf * cubic).rounding(S) == pytest.approx(rbf.rounding(S) + cubic.rounding(S))
+    most = 4 + reach * (1.5 + 155 * h / 2.0)
+    assert Matern(0.5, 2.0).rounding(S) <= most
+
+
 SINGLE = [RBF(0.1), RBF(3.0), RBF([0.1, 2.0, 0.5]), RationalQuadratic(0.3, 2.0), Matern(1.5)]
 SINGLE += [RationalQuadratic(50.0, 0.5), Matern(2.5, 0.5)]
 

@@ -122,7 +122,8 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     the kernel, so an estimator that works with inner products or distances alone (linear models,
     SVM, PCA, LDA, k-means, nearest neighbours) becomes exactly its kernel version. Others (lasso,
     trees, ICA, diagonal mixtures) depend on the basis, which a `KernelMap` given as `kernel`
-    chooses.
+    chooses. Distances of a new point lack its residual, the same for all training points;
+    ``KernelMap(kernel, append_residual=True)`` restores it.
 
     Estimators that scale every direction to the same spread (StandardScaler, PCA(whiten=True),
     EllipticEnvelope, PLSRegression, LinearDiscriminantAnalysis without a number as its shrinkage)
@@ -310,7 +311,7 @@ class Kernelized(MetaEstimatorMixin, TransformerMixin, MapMethod):
     predict_log_proba = _delegated("predict_log_proba", "Their logarithms.")
     decision_function = _delegated("decision_function", "The estimator's decision values.")
     score_samples = _delegated("score_samples", "The estimator's score of every row.")
-    kneighbors = _delegated("kneighbors", "Nearest training points, by distance in feature space.")
+    kneighbors = _delegated("kneighbors", "Nearest training points, by distance of coordinates.")
 
     @available_if(_inner_has("score"))
     @on_fitted

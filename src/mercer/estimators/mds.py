@@ -48,7 +48,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     n_components : int, default=2
         Columns of the embedding.
     metric : str or callable, default="euclidean"
-        Any metric of ``sklearn.metrics.pairwise_distances``; "precomputed" takes distances (fit:
+        Any metric of ``sklearn.metrics.pairwise_distances``; "precomputed" accepts distances (fit:
         square; transform: one row of distances to the training points for each new one). Metrics
         other than "euclidean" are computed on the host, wherever the arrays live.
     correction : {None, "lingoes", "cailliez"}, default=None

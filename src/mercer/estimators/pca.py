@@ -89,7 +89,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, Projection):
 
     Principal component analysis there: [EXACT] section 3, [NPT] IV-A. Given the same kernel,
     eigenvalues and scores are those of scikit-learn's KernelPCA (the sign of each component is
-    fixed: its largest score on the training points is positive).
+    fixed: its score of largest absolute value on the training points is positive).
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ def plan(
     model : estimator
         KernelRidge, KernelRidgeCV, KernelMap (with landmarks), KernelSVC, KernelLogistic,
         KernelRegressor or KernelClassifier, unfitted; its memory_limit counts.
-    X : rows as `fit` takes them, or their shape
+    X : rows as `fit` accepts them, or their shape
         With a shape (n, d) the rows are drawn uniformly from the unit cube.
     y, sample_weight : as in fit; y may be left out, except for KernelSVC and KernelLogistic
         The answer of the others depends on the number of targets alone.

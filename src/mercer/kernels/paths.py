@@ -212,7 +212,7 @@ class GlobalAlignment(ObjectKernel):
     - *Fails*: for long series: a pair costs the product of the two lengths.
     - *Elsewhere*: tslearn's `cdist_gak`.
 
-    A path is what :class:`Signature` takes; lengths may differ. Series of very different lengths
+    A path is what :class:`Signature` accepts; lengths may differ. Series of very different lengths
     are nearly orthogonal.
 
     The sum is computed by tslearn's ``cdist_gak`` (``pip install 'mercer[alignment]'``), one pair

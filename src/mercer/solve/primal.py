@@ -390,10 +390,10 @@ class LandmarkSolver(Solver):
             return "it draws landmarks from rows in memory: use form='primal'"
         if not problem.kernel.layout.on_data or problem.map is not None:
             return "landmarks of a Gram matrix, or of a KernelMap, are its own: use form='primal'"
-        if not problem.intercept:
-            return "it is written for functions with an intercept"
         if not asked and problem.exact:
             return "it is not exact"
+        if not problem.intercept:
+            return "its functions have an intercept: state the problem with intercept=True"
         return None
 
     def cost(self, problem: RidgeProblem) -> Cost:

@@ -66,7 +66,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Whether numbers with three to twelve different values also come as one column of 0 and 1 for
         each value. That helps where numbers stand for categories, or matter one by one.
     max_categories : int, default=20
-        At most so many columns for one column of categories. Names that have two to ten rows each
+        At most so many columns for one column of categories. Names that have two to nine rows each
         (states in a table of states and years) have up to five times as many.
     text : {"ngrams", "drop"}, default="ngrams"
         What becomes of free text.

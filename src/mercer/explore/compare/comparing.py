@@ -77,8 +77,8 @@ def compare_kernels(
         What the target is.
     scoring : {"auto", "accuracy", "balanced_accuracy", "r2"}
         What ranks the models. "auto": accuracy for classes, R² for numbers (which ranks as the
-        RMSE does). "balanced_accuracy" counts every class the same, however small it is; then
-        models also take all classes as equally probable.
+        mean squared error does). "balanced_accuracy" counts every class the same, however small it
+        is; then models also take all classes as equally probable.
     cv : int
         Folds. Every model sees the same ones.
     repeats : int or "auto"
