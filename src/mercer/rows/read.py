@@ -113,8 +113,7 @@ def read(
     sample_weight: Any = None,
     *,
     targets: Literal["numbers", "labels", "as given"] | None = None,
-    needs: Literal["all", "passes"] = "passes",
-    why: str = "",
+    why: str | None = None,
     resources: Resources | None = None,
     workers: bool = False,
 ) -> Training:
@@ -123,8 +122,7 @@ def read(
     estimator : learns names and number of the columns; messages name it
     kernel : unbound
     targets : what y holds; None for methods without targets
-    needs : "all" rows in memory, or "passes" over them
-    why : which option or method needs all rows, for messages
+    why : which option or method needs all rows in memory; None: passes over them will do
     workers : whether those of a Dask collection whose rows are gathered may help
     """
     resources = Resources.of(estimator) if resources is None else resources
@@ -134,9 +132,9 @@ def read(
         if targets is not None:
             X, y, sample_weight = sides(X, y, sample_weight)
         X = gather_few(X)
-        if in_pieces(X) and needs == "all":
+        if in_pieces(X) and why is not None:
             helpers = Workers(X) if workers and is_dask(X) else None
-            X = load_all(X, resources.limit(), why or name)
+            X = load_all(X, resources.limit(), why)
         held = not in_pieces(X)
     if not held:
         kernel.layout.require_data(
