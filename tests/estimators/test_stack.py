@@ -222,7 +222,7 @@ def test_the_linear_part_is_ridge_on_scaled_columns(rng, columns, weighted):
     T = np.column_stack([X @ (1 / units), rng.normal(size=60)]) + 0.3 * rng.normal(size=(60, 2))
     weights = rng.uniform(0.5, 2.0, size=60) if weighted else None
     rows = Observations.of(X, T, weights)
-    left, function, shares = linear_part(rows)
+    residuals, _, function, shares = linear_part(rows)
     X, T, w = rows.X, rows.T, rows.weights
     F, slopes = X * column_scales(X), function.S.T
     centre, centred = np.average(X, axis=0, weights=w), (np.ones(60) if w is None else w)[:, None]
@@ -239,7 +239,7 @@ def test_the_linear_part_is_ridge_on_scaled_columns(rng, columns, weighted):
     for i in (0, 7, 59):
         others = np.delete(np.arange(60), i)
         known = Ridge(alpha).fit(F[others], T[others], None if w is None else w[others])
-        assert_allclose(T[i] - left.residuals[i], known.predict(F[i : i + 1])[0], atol=1e-6)
+        assert_allclose(T[i] - residuals[i], known.predict(F[i : i + 1])[0], atol=1e-6)
 
 
 def test_columns_that_are_not_scaled_have_a_linear_part_too(rng):
@@ -254,10 +254,10 @@ def test_a_linear_part_of_few_rows_where_memory_is_short(rng):
     X = rng.normal(size=(5000, 4))
     rows = Observations.of(X, (X.sum(axis=1) + 0.1 * rng.normal(size=5000))[:, None])
     with using(memory_limit=6 * 8 * 14 * 800):
-        left, function, _ = linear_part(rows)
+        residuals, left, function, _ = linear_part(rows)
     assert_allclose(function.S, np.ones((1, 4)), atol=0.02)
-    assert (left.left < 1).sum() == 800
-    assert_allclose(np.std(left.residuals), 0.1, rtol=0.05)
+    assert (left < 1).sum() == 800
+    assert_allclose(np.std(residuals), 0.1, rtol=0.05)
 
 
 def test_a_stack_with_clearly_more_wrong_classes_is_not_taken(rng, monkeypatch):

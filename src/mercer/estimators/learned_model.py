@@ -29,12 +29,12 @@ from ..engine import (
 )
 from ..kernels import Kernel, Matern
 from ..learn import (
+    SEARCH,
     CrossFit,
     Observations,
     Targets,
     as_generator,
     beside_table,
-    check_options,
     learn_from,
 )
 from ..rows import rows_at
@@ -98,6 +98,7 @@ class _JudgedRows:
 class LearnedModel(EncodedTable):
     """A table encoder, a learned kernel, and ridge with an intercept on all rows."""
 
+    domains = EncodedTable.domains | SEARCH
     _task = "regression"
     _log_loss: Any  # of scores, where there are classes
     intercept_: Any
@@ -142,7 +143,6 @@ class LearnedModel(EncodedTable):
                 "checkpoint must be a dict, mercer.export.checkpoint.Checkpoint(folder) or None, "
                 f"got {checkpoint!r}."
             )
-        check_options(self.metric, self.n_rounds, self.max_landmarks)
         groups = None if groups is None else _codes(groups, len(y))
         X, y, weights, used = self._used(X, y, sample_weight)
         targets = replace(Targets.of(y, self._task, weights), written=written)
@@ -245,10 +245,10 @@ class LearnedModel(EncodedTable):
         known = np.bincount(place, (errors**2).sum(axis=1)) / np.bincount(place)
         asked = (rows, unseen_X, chosen, known)
         on_host = is_numpy(X) and X.shape[1] <= _MOST_FULL
-        left, linear, _ = linear_part(rows)
-        own = left_out(left.residuals[chosen], left.left[chosen], linear)
+        residuals, left, linear, _ = linear_part(rows)
+        own = left_out(residuals[chosen], left[chosen], linear)
         models = {KERNEL: T - errors, LINEAR: T - own}
-        learners: dict[str, _Learner] = {LINEAR: lambda rows: linear_part(rows)[1:]}
+        learners: dict[str, _Learner] = {LINEAR: lambda rows: linear_part(rows)[2:]}
         kinds = {TREES: classes or T.shape[1] > MOST_BOOSTED}
         if classes and T.shape[1] <= FEW_CLASSES and rows.n >= MANY_ROWS:
             kinds[BOOSTED] = False

@@ -31,7 +31,7 @@ from ..engine import (
 from ..expansion import Expansion
 from ..kernels import Linear
 from ..learn import Observations, column_scales
-from ..solve import CoordinateRidge, LeaveOneOut, LeftOut
+from ..solve import CoordinateRidge, LeaveOneOut
 from .left_out import FOLDS
 
 # Weights below this are left out.
@@ -66,9 +66,11 @@ def weighed(
     return _non_negative(T - mean, P, weights), own
 
 
-def linear_part(rows: Observations) -> tuple[LeftOut, Expansion, np.ndarray]:
-    """(errors of all rows, each left out, the function, shares of the columns) of ridge on scaled
-    columns.
+def linear_part(
+    rows: Observations,
+) -> tuple[np.ndarray, np.ndarray, Expansion, np.ndarray]:
+    """Ridge on scaled columns: (errors of all rows, each left out, 1 - leverage, the function,
+    shares of the columns).
 
     The function is an expansion on one point per target. It is learned from as many rows as copies
     of them fit the memory.
@@ -89,7 +91,7 @@ def linear_part(rows: Observations) -> tuple[LeftOut, Expansion, np.ndarray]:
     left = np.ones(n)
     left[some] = found.left_out(part.share).left
     residuals = as_numpy(on_device_of(rows.T, X) - function(X)) / left[:, None]
-    return LeftOut(residuals, left), function, (coef**2).sum(axis=1)
+    return residuals, left, function, (coef**2).sum(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
