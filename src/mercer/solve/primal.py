@@ -2,7 +2,7 @@
 on those of some rows, for more rows than can be solved exactly."""
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -51,8 +51,6 @@ MOST, LEAST = 4000, 500
 # Values of coordinates computed at once.
 _PANEL_VALUES = 1 << 23
 _EPS = float(np.finfo(np.float64).eps)
-
-_PrimalKind = TypeVar("_PrimalKind", bound="_PrimalSolution")
 
 
 class Primal(Solver):
@@ -112,7 +110,7 @@ class Primal(Solver):
         if problem.labels:  # classes are known after the pass that adds up their coordinates
             statistic = Statistic(ByClass.of, problem.columns[:1], movable=True)
         fit = fit_map(problem.training, options, statistic)
-        return _solve_on_map(problem, fit, self.name, _PrimalSolution)
+        return _solve_on_map(problem, fit, self.name)
 
 
 def chooses_by_all_errors(problem: RidgeProblem) -> bool:
@@ -122,10 +120,8 @@ def chooses_by_all_errors(problem: RidgeProblem) -> bool:
     return any(s.refusal(problem, asked=False) is None for s in (Direct(), Primal()))
 
 
-def _solve_on_map(
-    problem: RidgeProblem, fit: MapFit, name: str, kind: type[_PrimalKind]
-) -> _PrimalKind:
-    """A solution of this kind, from the sums of a fitted map."""
+def _solve_on_map(problem: RidgeProblem, fit: MapFit, name: str) -> "_PrimalSolution":
+    """From the sums of a fitted map."""
     sums = fit.sums.spread if problem.labels else fit.sums
     sums = sums if problem.intercept else sums.about_zero()
     second, cross, mean = sums.scatter, sums.cross, sums.mean if problem.intercept else None
@@ -159,7 +155,7 @@ def _solve_on_map(
             shifts = errors * (within + max(fit.max_residual, 0.0)) ** 0.5
             shifts = shifts + on_device_of(unit * own, coef)
     points, kept = _kept(problem, fit, second)
-    solution = kind(
+    solution = _PrimalSolution(
         fit.map.linear(coef, b),
         alphas,
         name,
@@ -411,12 +407,21 @@ class LandmarkSolver(Solver):
         S = pts.take(training.points, indices)
         C = jittered_factor(tiles.evaluate(training.kernel, S))
         feature_map = FeatureMap(Landmarks(training.kernel, S, C, indices))
-        statistic = Statistic(Spread.of, problem.columns)
-        sums = fold(training.rows, feature_map, statistic)
-        fit = MapFit(feature_map, problem.n, 0.0, sums=sums)
-        found = _solve_on_map(problem, fit, self.name, _LandmarkSolution)
-        solution = replace(found, error_norms=None)
+        sums = fold(training.rows, feature_map, Statistic(Spread.of, problem.columns))
+        alphas = problem.alphas(None)
+        coef, _, factors = solve_regularized(sums.scatter, sums.cross, alphas)
+        solution = _LandmarkSolution(
+            feature_map.linear(coef, sums.target / sums.n - sums.mean @ coef),
+            alphas,
+            self.name,
+            coef=coef,
+            mean=sums.mean,
+            total=float(sums.n),
+            second=sums.scatter,
+        )
         solution.cached("problem", lambda: problem)
+        for alpha, C in factors.items():
+            solution.cached(alpha, lambda C=C: C)
         return solution
 
 
