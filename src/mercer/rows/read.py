@@ -141,7 +141,7 @@ def read(
             "a Gram matrix is not cut into pieces; pass it whole, as an array.", TypeError
         )
     given: dict[str, Any] = {"resources": resources, "workers": helpers}
-    weights = _weights(X, sample_weight)
+    weights = held_column(sample_weight, X, "sample_weight")
     if targets is not None:
         y = held_column(y, X)
         if targets != "as given":
@@ -154,7 +154,8 @@ def read(
     if not held:
         check = _PointCheck.of(estimator, kernel, first=True)
         rows = _source_of(X, check, resources.limit() // 6)
-        weights = None if weights is None else Column(weights, "sample_weight", pts.row_weights)
+        if weights is not None:
+            weights = Column(_checked_if_held(weights, X), "sample_weight", pts.row_weights)
         given |= {"check": check, "learner": check.estimator}
         return Training(kernel, rows, weights=weights, **given)
     points, names = validated_points(estimator, X, kernel, reset=True), pts.column_names(X)
@@ -335,12 +336,10 @@ def _take_input_names(estimator: Any, fitted: Any) -> None:
 # --- targets and weights --------------------------------------------------------------------------
 
 
-def _weights(X: Any, weights: Any) -> Any:
-    """Weights as an array, unless they come in pieces as X does."""
-    weights = held_column(weights, X, "sample_weight")
-    if weights is None or in_pieces(weights) or not in_pieces(X):
+def _checked_if_held(weights: Any, X: Any) -> Any:
+    """Weights beside rows that come in pieces: those that are held are refused before a pass."""
+    if in_pieces(weights):
         return weights
-    # Weights that make no sense are refused before the first pass.
     weights = np.asarray(as_host(weights))
     if weights.ndim:
         return pts.row_weights(weights, len(weights))
