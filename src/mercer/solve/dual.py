@@ -122,7 +122,7 @@ class _Dual:
         **known: Any,
     ) -> _DualKind:
         """A solution of this kind; S are the rows that have a weight."""
-        weights = problem.with_weight.weights
+        weights, kept = problem.weights, problem.kept
         prediction = known.pop("prediction", None)
         return kind(
             Expansion(problem.kernel, S, self.W, self.b) if prediction is None else prediction,
@@ -130,8 +130,8 @@ class _Dual:
             name,
             self.error_norms,
             self.intercept_errors,
-            weights=None if weights is None else on_device_of(weights, self.W),
-            dual=scattered(self.W, problem.kept, problem.n),
+            weights=None if weights is None else on_device_of(pts.some(weights, kept), self.W),
+            dual=scattered(self.W, kept, problem.n),
             ones=self.ones,
             **known,
         )
