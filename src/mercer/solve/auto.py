@@ -78,11 +78,10 @@ def _in_turn(problem: RidgeProblem) -> Iterator[Solver]:
     fails.
     """
     direct, begun = Direct(), 0
-    if problem.training.is_held and problem.dimension == problem.n:
-        way = Way.of(direct, problem, asked=False)
-        if way.seconds is not None and way.seconds < QUICKEST_START:
-            begun = 1
-            yield direct
+    fits = direct.refusal(problem, asked=False) is None and problem.dimension == problem.n
+    if fits and direct.cost(problem).seconds < QUICKEST_START:
+        begun = 1
+        yield direct
     yield from (solver for solver, way in offered(problem)[begun:] if way.refusal is None)
 
 
