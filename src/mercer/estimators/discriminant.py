@@ -218,7 +218,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
 
     def _keep_sums(self, problem, solution):
         """On the coordinates of a map, from sums over the rows."""
-        fit = solution.cached("fit", lambda: None)
+        fit = solution.cached("fit")
         spread, rank = fit.sums.spread if problem.labels else fit.sums, fit.map.width
         if problem.labels:
             self.classes_ = fit.sums.labels

@@ -402,7 +402,7 @@ class LearnedModel(EncodedTable):
         if not self.exact_:
             self._landmark_ridge_ = solution.first(most)
             self._landmark_ridge_.forget()
-        elif (known := solution.cached("explained", lambda: None)) is not None:
+        elif (known := solution.cached("explained")) is not None:
             # Landmarks that miss little.
             self._landmark_rows_ = np.asarray(known.landmarks.factor.indices)[:most]
         else:

@@ -145,7 +145,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         problem, solver, found = self.__ridge_problem__(X, y, sample_weight)
         solution = solve_ridge(problem, solver, name=f"form={self.form!r}")
         found.keep_names(self)
-        fit = solution.cached("fit", lambda: None)
+        fit = solution.cached("fit")
         if fit is not None:
             self._keep_map(found, fit)
         solution.forget()

@@ -373,9 +373,9 @@ class Direct(DualSolver):
             _DirectSolution, problem, S, alphas, self.name, choice=choice, factors=known
         )
         if path is not None:
-            solution.cached("misses", lambda: path.misses(alphas[0]))
-        for alpha, C in factors.items() if known is None else ():
-            solution.cached(alpha, lambda C=C: C)
+            solution.keep({"misses": path.misses(alphas[0])})
+        if known is None:
+            solution.keep(factors)
         return solution
 
 

@@ -170,9 +170,7 @@ def _solve_on_map(problem: RidgeProblem, fit: MapFit, name: str) -> "_PrimalSolu
         second=kept,
         points=points,
     )
-    solution.cached("fit", lambda: fit)
-    for alpha, C in factors.items():
-        solution.cached(alpha, lambda C=C: C)
+    solution.keep({"fit": fit} | factors)
     return solution
 
 
@@ -351,7 +349,7 @@ class _PrimalSolution(RidgeSolution):
         return values, self.per_target(of_alpha)
 
     def left_out(self, rows: np.ndarray | None = None, share: Any = None) -> LeftOut:
-        fit = self.cached("fit", lambda: None)
+        fit = self.cached("fit")
         points = self.points if fit is None else fit.points
         if self.dual is None or points is None:
             raise ValueError("leave-one-out needs the training rows, which were not kept.")
@@ -419,9 +417,7 @@ class LandmarkSolver(Solver):
             total=float(sums.n),
             second=sums.scatter,
         )
-        solution.cached("problem", lambda: problem)
-        for alpha, C in factors.items():
-            solution.cached(alpha, lambda C=C: C)
+        solution.keep({"problem": problem} | factors)
         return solution
 
 
@@ -463,7 +459,7 @@ class _LandmarkSolution(_PrimalSolution):
         return replace(self, prediction=prediction, coef=w, mean=mean, second=second)
 
     def left_out(self, rows: np.ndarray | None = None, share: Any = None) -> LeftOut:
-        problem = self.cached("problem", lambda: None)
+        problem = self.cached("problem")
         if problem is None:
             raise ValueError("leave-one-out needs the training rows, which were not kept.")
         some = np.arange(problem.training.n) if rows is None else np.asarray(rows)

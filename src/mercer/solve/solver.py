@@ -217,7 +217,7 @@ class RidgeSolution(Caching, TravelsAsNumPy, ABC):
 
     def misses(self) -> Any:
         """t - f at the training rows that have a weight: alpha a / weight."""
-        known = self.cached("misses", lambda: None)
+        known = self.cached("misses")
         if known is not None:
             return known
         a = self.prediction.W * on_device_of(self.alphas, self.prediction.W)[None, :]
