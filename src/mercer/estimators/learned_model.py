@@ -245,11 +245,11 @@ class LearnedModel(EncodedTable):
         known = np.bincount(place, (errors**2).sum(axis=1)) / np.bincount(place)
         asked = (rows, unseen_X, chosen, known)
         on_host = is_numpy(X) and X.shape[1] <= _MOST_FULL
-        residuals, left, *linear = linear_part(rows)
-        own = left_out(residuals[chosen], left[chosen], linear[0])
+        residuals, left, linear, shares = linear_part(rows)
+        own = left_out(residuals[chosen], left[chosen], linear)
         models = {KERNEL: T - errors, LINEAR: T - own}
         learners: dict[str, _Learner] = {
-            LINEAR: lambda given: linear if given is rows else linear_part(given)[2:]
+            LINEAR: lambda given: (linear, shares) if given is rows else linear_part(given)[2:]
         }
         kinds = {TREES: classes or T.shape[1] > MOST_BOOSTED}
         if classes and T.shape[1] <= FEW_CLASSES and rows.n >= MANY_ROWS:
