@@ -2,8 +2,8 @@
 
 `python -m benchmarks.house` prints lines, files and annotations per folder, names that cross
 folders (`--names` lists them), public names that are defined twice, and how many functions and
-files of the library five typical calls run through. tests/test_house.py holds the static counts to
-limits that only fall.
+files of the library five typical calls run through (`--way "on an array"` lists those of one, in
+the order of the calls). tests/test_house.py holds the static counts to limits that only fall.
 """
 
 import ast
@@ -236,19 +236,26 @@ def counts(files: list[Module]) -> dict[str, int]:
     }
 
 
-def traced(call: Callable[[], object]) -> tuple[int, int]:
-    """How many files and functions of the library a call runs through."""
+def way(call: Callable[[], object]) -> dict[tuple[str, str], int]:
+    """(file, function) of the library that a call runs through, in the order of the first calls,
+    with how many functions of the library were then going on."""
     import mercer
 
-    seen: set[tuple[str, str]] = set()
+    seen: dict[tuple[str, str], int] = {}
     place = str(Path(mercer.__file__).parent)
 
+    def is_ours(frame):
+        return frame.f_code.co_filename.startswith(place) and "<" not in frame.f_code.co_name
+
     def note(frame, event, argument):
-        code = frame.f_code
-        if event == "call" and code.co_filename.startswith(place):
-            name = code.co_qualname if hasattr(code, "co_qualname") else code.co_name
-            if "<" not in code.co_name:
-                seen.add((code.co_filename, name))
+        if event != "call" or not is_ours(frame):
+            return
+        code, depth = frame.f_code, 0
+        name = code.co_qualname if hasattr(code, "co_qualname") else code.co_name
+        if (key := (code.co_filename[len(place) + 1 :], name)) not in seen:
+            while (frame := frame.f_back) is not None:
+                depth += is_ours(frame)
+            seen[key] = depth
 
     call()  # once before: imports are not on the way
     threading.setprofile(note)
@@ -258,6 +265,12 @@ def traced(call: Callable[[], object]) -> tuple[int, int]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
+    return seen
+
+
+def traced(call: Callable[[], object]) -> tuple[int, int]:
+    """How many files and functions of the library a call runs through."""
+    seen = way(call)
     return len({file for file, _ in seen}), len(seen)
 
 
@@ -294,6 +307,12 @@ def walks() -> dict[str, Callable[[], object]]:
 
 
 def main() -> None:
+    if "--way" in sys.argv:
+        asked = sys.argv[sys.argv.index("--way") + 1]
+        for what, call in walks().items():
+            for (file, name), depth in way(call).items() if asked in what else ():
+                print(f"{'  ' * depth}{name}  {file}")
+        return
     files = modules()
     if "--docstrings" in sys.argv:
         found = clauses(files)

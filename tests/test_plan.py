@@ -24,6 +24,9 @@ from mercer import (
     plan,
 )
 from mercer.engine.memory import MemoryLimitError
+from mercer.rows import Training
+from mercer.solve import CannotSolve, Given, LeaveOneOut, RidgeProblem, auto, solve_ridge
+from mercer.solve.dual import Direct
 
 KERNELS = [RBF(0.1), RBF(20.0), Matern(0.5), Linear(), Polynomial(2), RBF(1.0) + Linear()]
 
@@ -42,6 +45,42 @@ def test_the_fit_does_what_the_plan_said(kernel, n, d, alpha):
     X, y = data(n, d)
     model = KernelRidge(alpha, kernel)
     assert model.fit(X, y).form_ == plan(model, X, y).choice == plan(model, X).choice
+
+
+@pytest.mark.parametrize("alpha", [Given(np.array([1e-9])), Given(np.array([10.0])), LeaveOneOut()])
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_factorisation_that_is_over_first_is_the_cheapest(alpha, exact, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        auto, "offered", lambda problem, given=auto.offered: asked.append(1) or given(problem)
+    )
+    for n in (1, 5, 60, 400, 780, 840):
+        X, y = data(n, 3)
+        for kernel in (RBF(20.0), Linear(), FromFunction(np.dot)):
+            training = Training.of(kernel, X)
+            problem = RidgeProblem(training, y[:, None], alpha, intercept=True, exact=exact)
+            asked.clear()
+            found = next(auto._in_turn(problem), None)
+            alone = not asked
+            best, way = auto.offered(problem)[0]
+            assert (found is None) == (way.refusal is not None)
+            assert found is None or found.name == best.name
+            if n <= 60 and isinstance(kernel, RBF):
+                assert alone
+
+
+def test_the_others_are_asked_where_the_factorisation_fails(monkeypatch):
+    X, y = data(60, 3)
+    problem = RidgeProblem(Training.of(RBF(1.0), X), y[:, None], Given(np.array([0.1])))
+    turns = [solver.name for solver in auto._in_turn(problem)]
+    assert turns[0] == "direct"
+    assert sorted(turns) == ["direct", "iterative", "primal"]
+
+    def fails(self, problem):
+        raise CannotSolve("not today")
+
+    monkeypatch.setattr(Direct, "solve", fails)
+    assert solve_ridge(problem).solver == turns[1]
 
 
 @pytest.mark.parametrize("kernel", [RBF(1.0), Matern(1.5), Linear()], ids=repr)

@@ -212,6 +212,7 @@ def test_what_makes_no_sense_is_refused(data, monkeypatch):
 def quick(monkeypatch):
     """Iterations that compete with a factorisation, whatever they would cost."""
     monkeypatch.setattr(auto, "_COMPETING", (iterative.Iterative(quick=True), Direct()))
+    monkeypatch.setattr(auto, "QUICKEST_START", 0.0)
     monkeypatch.setattr(iterative.Iterative, "cost", lambda self, problem: iterative.Cost(0.0, 0))
 
 

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 
-from mercer import RBF, KernelClassifier, KernelRegressor, load, save
+from mercer import RBF, KernelClassifier, KernelRegressor, TableEncoder, load, save
+from mercer.engine import using
 from mercer.estimators import learned_model
-from mercer.estimators.stack import ClassShares, _logistic, _on_simplex, weighed
+from mercer.estimators.stack import ClassShares, _logistic, _on_simplex, linear_part, weighed
 from mercer.estimators.trees import _BOOSTED, _FOREST, Trees, grow_trees, leaf_size
+from mercer.learn import Observations
 from mercer.learn.metric import column_scales
 
 QUICK = {"n_rounds": 1, "metric": "diagonal"}
@@ -209,6 +211,53 @@ def test_counts_of_rows_are_copies_to_boosted_trees(rng):
     theirs = HistGradientBoostingRegressor(min_samples_leaf=leaf_size(300), **_BOOSTED)
     theirs.fit(X[rows], y[rows])
     assert_allclose(merged(X)[:, 0], theirs.predict(X), atol=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("columns", [3, 90])
+def test_the_linear_part_is_ridge_on_scaled_columns(rng, columns, weighted):
+    units = np.geomspace(1e-3, 1e3, columns)
+    X = units * (rng.normal(size=(60, columns)) + 5)
+    X[:, 1] = 7.0  # tells nothing
+    T = np.column_stack([X @ (1 / units), rng.normal(size=60)]) + 0.3 * rng.normal(size=(60, 2))
+    weights = rng.uniform(0.5, 2.0, size=60) if weighted else None
+    rows = Observations.of(X, T, weights)
+    residuals, _, function, shares = linear_part(rows)
+    X, T, w = rows.X, rows.T, rows.weights
+    F, slopes = X * column_scales(X), function.S.T
+    centre, centred = np.average(X, axis=0, weights=w), (np.ones(60) if w is None else w)[:, None]
+    # The penalty follows from the equations that a solution fulfils.
+    rest = centred * (T - function(X))
+    own = (X - centre).T @ rest * column_scales(X)[:, None]
+    kept = column_scales(X) > 0
+    coef = slopes[kept] / column_scales(X)[kept, None]
+    alpha = float((own[kept] * coef).sum() / (coef**2).sum())
+    oracle = Ridge(alpha).fit(F, T, sample_weight=w)
+    assert_allclose(function(X), oracle.predict(F), atol=1e-6)
+    assert_allclose(slopes[1], 0.0)
+    assert_allclose(shares, (oracle.coef_**2).sum(axis=0), atol=1e-6)
+    for i in (0, 7, 59):
+        others = np.delete(np.arange(60), i)
+        known = Ridge(alpha).fit(F[others], T[others], None if w is None else w[others])
+        assert_allclose(T[i] - residuals[i], known.predict(F[i : i + 1])[0], atol=1e-6)
+
+
+def test_columns_that_are_not_scaled_have_a_linear_part_too(rng):
+    X = rng.normal(size=(200, 4)) * [0.01, 1.0, 100.0, 1e4]
+    y = X @ [100.0, 1.0, 0.01, 1e-4] + 0.5 * rng.normal(size=200)
+    given = TableEncoder(scale="none")
+    model = KernelRegressor(encoder=given, **QUICK).fit(X, y)
+    assert model.stack_.get("linear", 0.0) > 0.2
+
+
+def test_a_linear_part_of_few_rows_where_memory_is_short(rng):
+    X = rng.normal(size=(5000, 4))
+    rows = Observations.of(X, (X.sum(axis=1) + 0.1 * rng.normal(size=5000))[:, None])
+    with using(memory_limit=6 * 8 * 14 * 800):
+        residuals, left, function, _ = linear_part(rows)
+    assert_allclose(function.S, np.ones((1, 4)), atol=0.02)
+    assert (left < 1).sum() == 800
+    assert_allclose(np.std(residuals), 0.1, rtol=0.05)
 
 
 def test_a_stack_with_clearly_more_wrong_classes_is_not_taken(rng, monkeypatch):

@@ -85,7 +85,7 @@ def test_all_rows_or_passes(data, monkeypatch):
     passed = read(KernelRidge(), stream(X, y), RBF("scale"), targets="numbers")
     assert not passed.is_held
     assert passed.n is None
-    held = read(KernelRidge(), stream(X, y, y + 1), RBF("scale"), targets="numbers", needs="all")
+    held = read(KernelRidge(), stream(X, y, y + 1), RBF("scale"), targets="numbers", why="a test")
     assert held.n == 120
     assert_array_equal(held.T[:, 0], y)
     assert_array_equal(held.weights, y + 1)

@@ -61,8 +61,8 @@ def is_numpy(x: Any) -> TypeGuard[np.ndarray]:
 
 def is_array(x: Any) -> bool:
     """True for arrays of any backend, without importing one to find out."""
-    foreign = hasattr(x, "__array_namespace__") or is_torch_array(x) or is_cupy_array(x)
-    return is_numpy(x) or foreign
+    known = is_numpy(x) or hasattr(x, "__array_namespace__")
+    return known or is_torch_array(x) or is_cupy_array(x)
 
 
 def is_matrix(x: Array) -> bool:

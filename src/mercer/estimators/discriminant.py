@@ -19,7 +19,7 @@ from ..kernels import points as pts
 from ..rows import Column, in_pieces, refuse_stream
 from ..solve import CannotSolve, Fisher, RidgeProblem, Shrinkage, solve_ridge
 from .base import CLASS_WEIGHT, all_or_nothing, on_fitted, to_namespace_of
-from .kernel_map import KernelMap, map_options, resources_of
+from .kernel_map import KernelMap, map_options
 from .map_method import ClassScores, MapMethod, as_points, functions
 from .ridge import landmarks_of
 
@@ -171,7 +171,6 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
             y,
             targets="labels",
             why="form='iterative'" if iterative else None,
-            resources=resources_of(given),
             workers=iterative,
         )
         # A discriminant is centred by definition.
@@ -219,7 +218,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassScores, Transform
 
     def _keep_sums(self, problem, solution):
         """On the coordinates of a map, from sums over the rows."""
-        fit = solution.cached("fit", lambda: None)
+        fit = solution.cached("fit")
         spread, rank = fit.sums.spread if problem.labels else fit.sums, fit.map.width
         if problem.labels:
             self.classes_ = fit.sums.labels

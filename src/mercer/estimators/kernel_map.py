@@ -396,7 +396,8 @@ def read_rows(
     resources: Resources | None = None,
     **options: Any,
 ) -> Training:
-    """The arguments of a fit on a map, read once. Messages about the rows name the `owner`.
+    """The arguments of a fit on a map, read once. Messages about the rows name the `owner`, and a
+    memory limit of its own comes first.
 
     why : the reason for which all rows are needed; None: where an option of the map needs them
     """
@@ -404,17 +405,9 @@ def read_rows(
     if why is None and options_of_map.needs_all_rows(kernel):
         used = ("basis", "pivots", "indefinite")
         why = "KernelMap with " + ", ".join(f"{n}={getattr(kernel_map, n)!r}" for n in used)
-    return read(
-        kernel_map if owner is None else owner,
-        X,
-        kernel,
-        y,
-        sample_weight,
-        needs="passes" if why is None else "all",
-        why=why or "",
-        resources=resources_of(kernel_map) if resources is None else resources,
-        **options,
-    )
+    owner = kernel_map if owner is None else owner
+    resources = _resources(kernel_map, owner) if resources is None else resources
+    return read(owner, X, kernel, y, sample_weight, why=why, resources=resources, **options)
 
 
 def fit_rows(
@@ -430,17 +423,13 @@ def fit_rows(
     return fit
 
 
-def resources_of(given: KernelMap | None, memory_limit: Any = None) -> Resources:
-    """Those of a map that was given as kernel; a limit of the estimator's own comes first."""
-    if memory_limit is not None:
-        Resources(memory_limit).limit()  # refuses what makes no sense
-    if given is None:
-        return Resources(memory_limit)
-    seed = None
-    if given.random_state is not None or given.pivots != "greedy":  # then it is a random choice
-        seed = int(check_random_state(given.random_state).randint(2**31 - 1))
-    own = Resources(given.memory_limit, given.n_jobs, given.verbose, seed)
-    return own if memory_limit is None else replace(own, memory_limit=memory_limit)
+def _resources(kernel_map: KernelMap, owner: KernelEstimator) -> Resources:
+    """Those of the map and its owner, with random numbers where the map makes random choices."""
+    found = Resources.of(owner, kernel_map)
+    if kernel_map.random_state is None and kernel_map.pivots == "greedy":
+        return found
+    seed = int(check_random_state(kernel_map.random_state).randint(2**31 - 1))
+    return replace(found, seed=seed)
 
 
 def keep_fit(kernel_map: KernelMap, fit: MapFit) -> None:

@@ -29,12 +29,12 @@ from ..engine import (
 )
 from ..kernels import Kernel, Matern
 from ..learn import (
+    SEARCH,
     CrossFit,
     Observations,
     Targets,
     as_generator,
     beside_table,
-    check_options,
     learn_from,
 )
 from ..rows import rows_at
@@ -98,6 +98,7 @@ class _JudgedRows:
 class LearnedModel(EncodedTable):
     """A table encoder, a learned kernel, and ridge with an intercept on all rows."""
 
+    domains = EncodedTable.domains | SEARCH
     _task = "regression"
     _log_loss: Any  # of scores, where there are classes
     intercept_: Any
@@ -142,7 +143,6 @@ class LearnedModel(EncodedTable):
                 "checkpoint must be a dict, mercer.export.checkpoint.Checkpoint(folder) or None, "
                 f"got {checkpoint!r}."
             )
-        check_options(self.metric, self.n_rounds, self.max_landmarks)
         groups = None if groups is None else _codes(groups, len(y))
         X, y, weights, used = self._used(X, y, sample_weight)
         targets = replace(Targets.of(y, self._task, weights), written=written)
@@ -190,20 +190,19 @@ class LearnedModel(EncodedTable):
         T = targets.columns[which]
         self.left_out_ = used[which]
 
-        def left_out(solution, function):
+        def left_out(residuals, left, function):
             """Errors of given rows, each left out; effects of categories do not know them."""
-            left = solution.left_out(chosen_rows, judged.share)
             # Copies of a row share its leverage, and have targets of their own.
-            own = (T - as_numpy(judged.T)[place]) / left.left[place, None]
-            return (left.residuals + rounding(solution, function))[place] + own - change(function)
+            own = (T - as_numpy(judged.T)[place]) / left[place, None]
+            return residuals[place] + own - change(function)
 
-        def rounding(solution, function):
+        def rounding():
             """The error of computed predictions: without noise, coefficients are large."""
             if solution.dual is None:
                 return 0.0
             noise = 1.0 if judged.weights is None else 1 / as_numpy(judged.weights)[:, None]
             expected = solution.alphas * noise * as_numpy(solution.dual)[chosen_rows]
-            return as_numpy(judged.T - function(judged.X)) - expected
+            return as_numpy(judged.T - self._function(judged.X)) - expected
 
         def change(function):
             if unseen_Z is None:
@@ -215,7 +214,8 @@ class LearnedModel(EncodedTable):
             self.validation_ = f"{folds.n_folds} folds"
             errors = T - unseen[which] - change(self._function)
         if unseen is None or solution.dual is not None:
-            own = left_out(solution, self._function)
+            left = solution.left_out(chosen_rows, judged.share)
+            own = left_out(left.residuals + rounding(), left.left, self._function)
             # Kernels of the folds judge that of all rows, unless it is clearly worse: without
             # noise, errors differ by orders of magnitude between kernels that are much alike.
             if unseen is None or _large(own) > _CLEARLY_WORSE * _large(errors):
@@ -245,9 +245,12 @@ class LearnedModel(EncodedTable):
         known = np.bincount(place, (errors**2).sum(axis=1)) / np.bincount(place)
         asked = (rows, unseen_X, chosen, known)
         on_host = is_numpy(X) and X.shape[1] <= _MOST_FULL
-        solution, linear, _ = linear_part(rows)
-        models = {KERNEL: T - errors, LINEAR: T - left_out(solution, linear)}
-        learners: dict[str, _Learner] = {LINEAR: lambda rows: linear_part(rows)[1:]}
+        residuals, left, linear, shares = linear_part(rows)
+        own = left_out(residuals[chosen], left[chosen], linear)
+        models = {KERNEL: T - errors, LINEAR: T - own}
+        learners: dict[str, _Learner] = {
+            LINEAR: lambda given: (linear, shares) if given is rows else linear_part(given)[2:]
+        }
         kinds = {TREES: classes or T.shape[1] > MOST_BOOSTED}
         if classes and T.shape[1] <= FEW_CLASSES and rows.n >= MANY_ROWS:
             kinds[BOOSTED] = False
@@ -399,7 +402,7 @@ class LearnedModel(EncodedTable):
         if not self.exact_:
             self._landmark_ridge_ = solution.first(most)
             self._landmark_ridge_.forget()
-        elif (known := solution.cached("explained", lambda: None)) is not None:
+        elif (known := solution.cached("explained")) is not None:
             # Landmarks that miss little.
             self._landmark_rows_ = np.asarray(known.landmarks.factor.indices)[:most]
         else:

@@ -20,9 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..engine import Array, as_host, as_numpy, is_array, is_numpy, namespace, on_device_of
 from ..expansion import Expansion
 from ..fit import MapFit, SpaceStatistic, Statistic
-from ..kernels import Data, Input
+from ..kernels import Data, Input, as_kernel
 from ..kernels import points as pts
-from ..rows import Training, in_pieces, lazily, refuse_stream
+from ..rows import Training, in_pieces, lazily, read, refuse_stream
 from .base import KernelEstimator, all_or_nothing, on_fitted
 from .kernel_map import KernelMap, fit_rows, keep_fit, read_rows
 from .preimages import has_points, preimage
@@ -39,8 +39,9 @@ class MapMethod(KernelEstimator):
 
     def _read(self, X, y=None, sample_weight=None, **options) -> Training:
         """The arguments of fit, read once."""
-        own = self.kernel if isinstance(self.kernel, KernelMap) else KernelMap(self.kernel)
-        return read_rows(own, X, y, sample_weight, owner=self, **options)
+        if isinstance(self.kernel, KernelMap):
+            return read_rows(self.kernel, X, y, sample_weight, owner=self, **options)
+        return read(self, X, as_kernel(self.kernel), y, sample_weight, **options)
 
     def _fit_map(
         self, training: Training, sums: Statistic | SpaceStatistic | None = None, **changes

@@ -151,7 +151,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self.embedding_
 
     def _fit(self, X):
-        points = read(self, self._dense(X), Linear(), needs="all").points
+        points = read(self, self._dense(X), Linear(), why="ClassicalMDS").points
         self.correction_constant_, self._n_features_out = 0.0, self.n_components
         # Distances are divided by _size_ first: their squares must neither vanish nor overflow.
         # _constant_ is the correction in this unit.

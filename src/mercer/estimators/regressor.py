@@ -141,6 +141,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     """
 
     _task = "regression"
+    single_target_: bool  # whether y had one dimension
 
     @all_or_nothing
     def fit(
@@ -167,7 +168,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         """
         X, y, sample_weight = self._gathered(X, y, sample_weight)
         values, written = self._read_targets(X, as_host(y))
-        self._flat = values.ndim == 1
+        self.single_target_ = values.ndim == 1
         targets, left_out, used, values, refits = self._fit_used(
             X, values, sample_weight, groups, checkpoint, written
         )
@@ -176,7 +177,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         predicted = (np.clip(predicted, *self.limits_) - targets.offset) / targets.scale
         errors, counts = left_out.T - predicted, left_out.weights
         rmse = np.sqrt(np.average(errors**2, axis=0, weights=counts)) * targets.scale
-        self.leave_one_out_rmse_ = float(rmse[0]) if self._flat else rmse
+        self.leave_one_out_rmse_ = float(rmse[0]) if self.single_target_ else rmse
         self.leave_one_out_errors_ = errors * targets.scale
         deviations = np.sqrt(left_out.variances)[:, None]
         self.levels_, self.calibration_ = _by_level(predicted, errors, deviations, counts)
@@ -187,7 +188,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         errors, T = self.leave_one_out_errors_ / targets.scale, targets.columns[place]
         counts = np.ones(len(place)) if targets.weights is None else targets.weights[place]
         interval = rmse_interval(self.leave_one_out_errors_**2, counts)
-        self.error_interval_ = interval[:, 0] if self._flat else interval
+        self.error_interval_ = interval[:, 0] if self.single_target_ else interval
         squares = (T**2 - errors**2).sum(axis=1)
         # If a few rows hold most of the variance, squares alone tell of these few.
         absolute = (np.abs(T - _weighted_quantile(T, 0.5, counts)) - np.abs(errors)).sum(axis=1)
@@ -210,7 +211,10 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         return _numbers(written.values), written.texts
 
     def _intervals_like(self, model, y, judged, signal):
-        self._flat, self.limits_ = model.single_target_, self._limits(y.reshape(len(y), -1))
+        self.single_target_, self.limits_ = (
+            model.single_target_,
+            self._limits(y.reshape(len(y), -1)),
+        )
         self.levels_, self.calibration_ = model.levels_, model.calibration_
         if signal is not None and judged.signal is not None and np.all(judged.signal > 0):
             # Deviations are in units of the kernel, whose scale each fit has for itself.
@@ -224,7 +228,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
             errors[new] = values[new].reshape(len(new), -1) - predicted
         counts = np.ones(len(values)) if weights is None else weights
         rmse = np.sqrt(np.average(errors**2, axis=0, weights=counts))
-        self.leave_one_out_rmse_ = float(rmse[0]) if self._flat else rmse
+        self.leave_one_out_rmse_ = float(rmse[0]) if self.single_target_ else rmse
         self.leave_one_out_errors_, self.left_out_ = errors, used
         self.widening_ = _weighted_quantile(np.abs(errors) / std, COVERAGE, counts) / DEVIATIONS
 
@@ -247,7 +251,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         values = f * scale + offset
         low, high = (on_device_of(limit, f) for limit in self.limits_)
         values = xp.where(values > low, xp.where(values < high, values, high), low)
-        values = values[:, 0] if self._flat else values
+        values = values[:, 0] if self.single_target_ else values
         if not return_std:
             return values
         own = as_numpy(f)
@@ -261,14 +265,17 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
             apart = ((drawn - f[rows]) ** 2).mean(axis=0) * scale**2
             variance[rows] = variance[rows] + apart
         std = xp.sqrt(variance) * on_device_of(getattr(self, "widening_", 1.0), f)
-        return values, std[:, 0] if self._flat else std
+        return values, std[:, 0] if self.single_target_ else std
 
     @in_turn
     def predict_interval(self, X: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """(low, high) of every row: 90 % intervals, within `limits_`."""
         value, std = self.predict(X, return_std=True)
         xp, half = namespace(value), DEVIATIONS * std
-        limits = [on_device_of(limit[0] if self._flat else limit, value) for limit in self.limits_]
+        limits = [
+            on_device_of(limit[0] if self.single_target_ else limit, value)
+            for limit in self.limits_
+        ]
         low, high = (
             xp.where(end > limits[0], end, limits[0]) for end in (value - half, value + half)
         )
@@ -283,11 +290,6 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     def offset_(self) -> np.ndarray:
         """Intercept of each target, in units of y."""
         return np.atleast_1d(as_numpy(self._offset))
-
-    @property
-    def single_target_(self) -> bool:
-        """Whether y had one dimension."""
-        return self._flat
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of the predictions."""

@@ -24,7 +24,7 @@ from ..solve import (
     solve_ridge,
 )
 from .base import all_or_nothing, on_fitted
-from .kernel_map import KernelMap, map_options, resources_of
+from .kernel_map import KernelMap, map_options
 from .map_method import MapMethod, functions
 
 _SOLVER = {"dual": "direct"}
@@ -118,7 +118,6 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
             sample_weight,
             targets="numbers",
             why=f"form='{self.form}'" if self.form in ("iterative", "fourier") else None,
-            resources=resources_of(given, self.memory_limit),
             workers=iterative,
         )
         problem = RidgeProblem(
@@ -146,7 +145,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         problem, solver, found = self.__ridge_problem__(X, y, sample_weight)
         solution = solve_ridge(problem, solver, name=f"form={self.form!r}")
         found.keep_names(self)
-        fit = solution.cached("fit", lambda: None)
+        fit = solution.cached("fit")
         if fit is not None:
             self._keep_map(found, fit)
         solution.forget()

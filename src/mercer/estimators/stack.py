@@ -19,11 +19,19 @@ from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from ..engine import TravelsAsNumPy, as_numpy, on_device_of
+from ..engine import (
+    TravelsAsNumPy,
+    as_numpy,
+    coordinates_bytes,
+    current,
+    evenly,
+    namespace,
+    on_device_of,
+)
 from ..expansion import Expansion
-from ..kernels import Linear, Projected
+from ..kernels import Linear
 from ..learn import Observations, column_scales
-from ..solve import RidgeSolution, solve_ridge
+from ..solve import CoordinateRidge, LeaveOneOut
 from .left_out import FOLDS
 
 # Weights below this are left out.
@@ -32,6 +40,10 @@ _LEAST = 0.05
 _PARTS = 5
 # Models whose squared error is so many times that of the kernel get no weight.
 _HOPELESS = 2.0
+# Copies of its rows that the linear function holds, with the errors of so many penalties.
+_COPIES, _PENALTIES = 6, 10
+# Rows that it has in any case.
+_FEWEST = 10
 # C of logistic regression, from which on it grows while rows left out are predicted better; rows of
 # it, at most, and steps; and the score of a class that it has not seen.
 SMALLEST_C, LARGEST_C, LOGISTIC_ROWS, STEPS, UNSEEN = 0.01, 1000.0, 5000, 100, -1e3
@@ -54,20 +66,32 @@ def weighed(
     return _non_negative(T - mean, P, weights), own
 
 
-def linear_part(rows: Observations) -> tuple[RidgeSolution, Expansion, np.ndarray]:
-    """(solution, function, shares of the columns) of ridge on scaled columns.
+def linear_part(
+    rows: Observations,
+) -> tuple[np.ndarray, np.ndarray, Expansion, np.ndarray]:
+    """Ridge on scaled columns: (errors of all rows, each left out, 1 - leverage, the function,
+    shares of the columns).
 
-    The function is an expansion on one point per target.
+    The function is an expansion on one point per target. It is learned from as many rows as copies
+    of them fit the memory.
     """
-    scales = column_scales(as_numpy(rows.X))
-    kernel = Projected(Linear(), scales).bind(rows.X)
-    solution = solve_ridge(rows.problem(kernel, float(max(1, len(scales)))))
-    f = solution.expansion
-    slope = scales[:, None] * (as_numpy(f.S).T @ as_numpy(f.W))
-    S = on_device_of(np.ascontiguousarray(slope.T), f.S)
-    shares = (scales[:, None] * slope) ** 2
-    one = on_device_of(np.eye(slope.shape[1]), f.W)
-    return solution, Expansion(kernel, S, one, f.b), shares.sum(axis=1)
+    X, n, xp = rows.X, rows.n, namespace(rows.X)
+    needed = coordinates_bytes(1, X.shape[1] + _PENALTIES, _COPIES)
+    some = evenly(n, max(_FEWEST, int(current().limit(X) // needed)))
+    part, scales = rows.some(some) if len(some) < n else rows, column_scales(as_numpy(X))
+    F, turn = part.X * on_device_of(scales, X)[None, :], None
+    if F.shape[1] > F.shape[0]:  # as many coordinates as rows have the same inner products
+        turn, R = xp.linalg.qr(F.T)
+        F = R.T
+    rule = LeaveOneOut(share=part.share, spread=part.spread)
+    found = CoordinateRidge.of(F, part.T, rule, part.weights)
+    coef = as_numpy(found.coef if turn is None else turn @ found.coef)
+    S = on_device_of(np.ascontiguousarray((scales[:, None] * coef).T), X)
+    function = Expansion(Linear(), S, on_device_of(np.eye(coef.shape[1]), X), found.b)
+    left = np.ones(n)
+    left[some] = found.left_out(part.share).left
+    residuals = as_numpy(on_device_of(rows.T, X) - function(X)) / left[:, None]
+    return residuals, left, function, (coef**2).sum(axis=1)
 
 
 @dataclass(frozen=True, eq=False)

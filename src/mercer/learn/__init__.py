@@ -1,7 +1,7 @@
 """Kernels learned from data: metric, lengths and penalty, judged by leave-one-out."""
 
 from .cross_fit import CrossFit
-from .learn_kernel import check_options, learn_from, learn_kernel
+from .learn_kernel import SEARCH, learn_from, learn_kernel
 from .learned import LearnedKernel
 from .metric import column_scales
 from .observations import Observations

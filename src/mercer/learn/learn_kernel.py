@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..engine import (
+    Domain,
     as_numpy,
-    check_at_least,
     is_array,
     line_search,
     namespace,
@@ -78,6 +78,12 @@ _ROWS_PER_NUMBER = 10
 _MOST_EVIDENT = 1000
 # Columns up to which a diagonal metric is written as a matrix.
 _MOST_SQUARE = 100
+# Parameters of a search, which estimators that search have too.
+SEARCH = {
+    "metric": Domain.one_of("full", "diagonal", None),
+    "n_rounds": Domain.count(0),
+    "max_landmarks": Domain.count(1),
+}
 
 
 def learn_kernel(
@@ -146,6 +152,8 @@ def learn_kernel(
     >>> int(learned.importances.argmax())
     1
     """
+    for name, value in zip(SEARCH, (metric, n_rounds, max_landmarks)):
+        SEARCH[name](name, value)
     names = pts.column_names(X)
     points = pts.as_vectors(X)
     if not is_array(points):
@@ -167,7 +175,7 @@ def learn_kernel(
         targets,
         kernel,
         metric=metric,
-        alphas=alphas,
+        alphas=None if alphas is None else _penalties(alphas),
         max_landmarks=max_landmarks,
         n_rounds=n_rounds,
         rng=as_generator(random_state),
@@ -176,21 +184,17 @@ def learn_kernel(
     )[-1]
 
 
-def check_options(metric: Any, n_rounds: Any, max_landmarks: Any, alphas: Any = None) -> None:
-    """Refuse arguments of a search that make no sense."""
-    if not isinstance(metric, str | None) or metric not in ("full", "diagonal", None):
-        raise ValueError(f"metric must be 'full', 'diagonal' or None, got {metric!r}.")
-    check_at_least("n_rounds", n_rounds, 0)
-    check_at_least("max_landmarks", max_landmarks, 1)
-    if alphas is not None:
-        try:
-            if np.iscomplexobj(alphas):
-                raise TypeError
-            given = np.asarray(alphas, dtype=float)
-        except (TypeError, ValueError):
-            raise ValueError(f"alphas must hold numbers, got {alphas!r}.") from None
-        if given.ndim != 1 or not len(given) or not np.all((given > 0) & (given < np.inf)):
-            raise ValueError(f"alphas must be a list of positive numbers, got {alphas!r}.")
+def _penalties(alphas: ArrayLike) -> np.ndarray:
+    """Those to choose from, as positive numbers."""
+    try:
+        if np.iscomplexobj(alphas):
+            raise TypeError
+        given = np.asarray(alphas, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"alphas must hold numbers, got {alphas!r}.") from None
+    if given.ndim != 1 or not len(given) or not np.all((given > 0) & (given < np.inf)):
+        raise ValueError(f"alphas must be a list of positive numbers, got {alphas!r}.")
+    return given
 
 
 def learn_from(
@@ -199,7 +203,7 @@ def learn_from(
     kernel: Kernel | str | None,
     *,
     metric: str | None,
-    alphas: ArrayLike | None = None,
+    alphas: np.ndarray | None = None,
     max_landmarks: int,
     n_rounds: int,
     rng: np.random.Generator,
@@ -214,12 +218,10 @@ def learn_from(
         two simpler kernels first: plain, and by column
     family : where no kernel is given, the only one to try
     """
-    check_options(metric, n_rounds, max_landmarks, alphas)
     start = first_kernel(kernel) if family is None else family
     observations, targets = in_few_columns(observations, targets, rng)
     free = kernel is None
-    choices = None if alphas is None else np.asarray(alphas, dtype=float)
-    given = (observations, targets, metric, choices, n_rounds, rng, effort)
+    given = (observations, targets, metric, alphas, n_rounds, rng, effort)
     with using(verbose=verbose), tiles.progress_bar("learning the kernel") as bar:
         search = _Search(*given, bar, free, free and family is None, names)
         return search.run(start, max_landmarks)

@@ -8,7 +8,7 @@ import numpy as np
 from ..engine import Domain, as_host, check_classes, on_device_of
 from ..kernels import points as pts
 
-_TASKS = ("auto", "regression", "classification")
+_TASK = Domain.one_of("auto", "regression", "classification")
 # Whole numbers with more values than this are ordered and many: numbers to predict, not classes.
 _MOST_CLASSES = 10
 # From so many rows on, more classes than half of them are refused.
@@ -36,7 +36,7 @@ class Targets:
     @classmethod
     def of(cls, y: Any, task: str = "auto", weights: np.ndarray | None = None) -> "Targets":
         """Targets of a user's y; refuses what has nothing to learn."""
-        Domain.one_of(*_TASKS)("task", task)
+        _TASK("task", task)
         pts.require_y(y, "learning a kernel")
         y = host(y)
         if y.ndim == 2 and y.shape[1] == 1:

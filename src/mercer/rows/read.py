@@ -113,8 +113,7 @@ def read(
     sample_weight: Any = None,
     *,
     targets: Literal["numbers", "labels", "as given"] | None = None,
-    needs: Literal["all", "passes"] = "passes",
-    why: str = "",
+    why: str | None = None,
     resources: Resources | None = None,
     workers: bool = False,
 ) -> Training:
@@ -123,8 +122,7 @@ def read(
     estimator : learns names and number of the columns; messages name it
     kernel : unbound
     targets : what y holds; None for methods without targets
-    needs : "all" rows in memory, or "passes" over them
-    why : which option or method needs all rows, for messages
+    why : which option or method needs all rows in memory; None: passes over them will do
     workers : whether those of a Dask collection whose rows are gathered may help
     """
     resources = Resources.of(estimator) if resources is None else resources
@@ -134,16 +132,16 @@ def read(
         if targets is not None:
             X, y, sample_weight = sides(X, y, sample_weight)
         X = gather_few(X)
-        if in_pieces(X) and needs == "all":
+        if in_pieces(X) and why is not None:
             helpers = Workers(X) if workers and is_dask(X) else None
-            X = load_all(X, resources.limit(), why or name)
+            X = load_all(X, resources.limit(), why)
         held = not in_pieces(X)
     if not held:
         kernel.layout.require_data(
             "a Gram matrix is not cut into pieces; pass it whole, as an array.", TypeError
         )
     given: dict[str, Any] = {"resources": resources, "workers": helpers}
-    weights = _weights(X, sample_weight)
+    weights = held_column(sample_weight, X, "sample_weight")
     if targets is not None:
         y = held_column(y, X)
         if targets != "as given":
@@ -156,7 +154,8 @@ def read(
     if not held:
         check = _PointCheck.of(estimator, kernel, first=True)
         rows = _source_of(X, check, resources.limit() // 6)
-        weights = None if weights is None else Column(weights, "sample_weight", pts.row_weights)
+        if weights is not None:
+            weights = Column(_checked_if_held(weights, X), "sample_weight", pts.row_weights)
         given |= {"check": check, "learner": check.estimator}
         return Training(kernel, rows, weights=weights, **given)
     points, names = validated_points(estimator, X, kernel, reset=True), pts.column_names(X)
@@ -337,12 +336,10 @@ def _take_input_names(estimator: Any, fitted: Any) -> None:
 # --- targets and weights --------------------------------------------------------------------------
 
 
-def _weights(X: Any, weights: Any) -> Any:
-    """Weights as an array, unless they come in pieces as X does."""
-    weights = held_column(weights, X, "sample_weight")
-    if weights is None or in_pieces(weights) or not in_pieces(X):
+def _checked_if_held(weights: Any, X: Any) -> Any:
+    """Weights beside rows that come in pieces: those that are held are refused before a pass."""
+    if in_pieces(weights):
         return weights
-    # Weights that make no sense are refused before the first pass.
     weights = np.asarray(as_host(weights))
     if weights.ndim:
         return pts.row_weights(weights, len(weights))

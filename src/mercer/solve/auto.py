@@ -1,6 +1,6 @@
 """solve_ridge: the solver that is asked for, or the cheapest that does not refuse; and its Plan."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ..engine import MapBytes, MemoryLimitError, readable, using
@@ -11,7 +11,7 @@ from .iterative import Iterative
 from .mixed import Mixed
 from .primal import LandmarkSolver, Primal
 from .problem import RidgeProblem
-from .solver import CannotSolve, Cost, RidgeSolution, Solver, TooLarge
+from .solver import QUICKEST_START, CannotSolve, Cost, RidgeSolution, Solver, TooLarge
 
 # By name, and those among which "auto" chooses.
 SOLVERS: dict[str, Solver] = {
@@ -73,6 +73,20 @@ def offered(
     return sorted(found, key=lambda offer: offer[1].place)
 
 
+def _in_turn(problem: RidgeProblem) -> Iterator[Solver]:
+    """Those that do not refuse, the cheapest first.
+
+    Where a factorisation is over before any other solver has begun, the others are asked only if it
+    fails.
+    """
+    direct, begun = Direct(), 0
+    fits = direct.refusal(problem, asked=False) is None and problem.dimension == problem.n
+    if fits and direct.cost(problem).seconds < QUICKEST_START:
+        begun = 1
+        yield direct
+    yield from (solver for solver, way in offered(problem)[begun:] if way.refusal is None)
+
+
 def solve_ridge(
     problem: RidgeProblem, solver: str | Solver = "auto", *, name: str | None = None
 ) -> RidgeSolution:
@@ -103,16 +117,15 @@ def solve_ridge(
     """
     with using(problem.training.resources):
         if solver == "auto":
-            failures, offers = [], offered(problem)
-            for taken, way in offers:
-                if way.refusal is None:
-                    try:
-                        return taken.solve(problem)
-                    except CannotSolve as failure:
-                        failures.append(failure)
+            failures = []
+            for taken in _in_turn(problem):
+                try:
+                    return taken.solve(problem)
+                except CannotSolve as failure:
+                    failures.append(failure)
             if failures:
                 raise failures[0]
-            return first_of(offers).solve(problem)  # which says why all refuse
+            return first_of(offered(problem)).solve(problem)  # which says why all refuse
         chosen = SOLVERS[solver] if isinstance(solver, str) else solver
         reason = chosen.refusal(problem)
         if reason is not None:

@@ -122,7 +122,7 @@ class _Dual:
         **known: Any,
     ) -> _DualKind:
         """A solution of this kind; S are the rows that have a weight."""
-        weights = problem.with_weight.weights
+        weights, kept = problem.weights, problem.kept
         prediction = known.pop("prediction", None)
         return kind(
             Expansion(problem.kernel, S, self.W, self.b) if prediction is None else prediction,
@@ -130,8 +130,8 @@ class _Dual:
             name,
             self.error_norms,
             self.intercept_errors,
-            weights=None if weights is None else on_device_of(weights, self.W),
-            dual=scattered(self.W, problem.kept, problem.n),
+            weights=None if weights is None else on_device_of(pts.some(weights, kept), self.W),
+            dual=scattered(self.W, kept, problem.n),
             ones=self.ones,
             **known,
         )
@@ -373,9 +373,9 @@ class Direct(DualSolver):
             DirectSolution, problem, S, alphas, self.name, choice=choice, factors=known
         )
         if path is not None:
-            solution.cached("misses", lambda: path.misses(alphas[0]))
-        for alpha, C in factors.items() if known is None else ():
-            solution.cached(alpha, lambda C=C: C)
+            solution.keep({"misses": path.misses(alphas[0])})
+        if known is None:
+            solution.keep(factors)
         return solution
 
 

@@ -315,7 +315,7 @@ def solve_on_fourier_map(problem: RidgeProblem, options: MapOptions) -> "_Fourie
         tol=problem.tol,
         max_iter=problem.max_iter,
     )
-    solution.cached("fit", lambda: fit)
+    solution.keep({"fit": fit})
     return solution
 
 

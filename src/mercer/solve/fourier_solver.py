@@ -102,7 +102,7 @@ class FourierSolver(DualSolver):
         T = np.asarray(as_numpy(rows.T), dtype=np.float64)
         right = RightSides.of(T, alphas, problem.intercept)
         with self._competing():
-            found = self._found(problem, plan, points, right.columns, right.penalties)
+            found = self._found(rows, plan, points, right.columns, right.penalties)
         X = on_device_of(found.coef, points, dtype=float)
         solved = right.solved(X, found.bounds, found.norms, energy=2.0)
         converged = bool(np.all(found.residuals <= plan.aim))
@@ -136,7 +136,7 @@ class FourierSolver(DualSolver):
         alphas: np.ndarray,
     ) -> "_DualSystem":
         """With the tolerance of the plan, and a smaller one where rows show that it is needed."""
-        kernel, weights = problem.kernel, problem.with_weight.weights
+        kernel, weights = problem.kernel, problem.weights
         limit = problem.training.resources.limit()
         max_iter = min(problem.max_iter, _MOST_PRODUCTS) if self.quick else problem.max_iter
         aim, wanted, patience = plan.aim, plan.aim, max(4 * plan.seconds, 1.0)

@@ -160,7 +160,7 @@ class Iterative(DualSolver):
         kept = {"steps": steps, "choice": choice, "again": again}
         solution = solved.solution(_IterativeSolution, problem, S, alphas, self.name, **kept)
         if known is not None:
-            solution.cached("explained", lambda: known)
+            solution.keep({"explained": known})
         return solution
 
     def _choice(self, problem: RidgeProblem) -> tuple[Choice | None, "_Explained | None"]:
@@ -213,7 +213,7 @@ class _IterativeSolution(DualSolution):
 
     def _left(self, alpha: float, rows: np.ndarray) -> np.ndarray:
         """From landmarks where they explain nearly all, else from the nearest rows of each."""
-        known = self.cached("explained", lambda: None)
+        known = self.cached("explained")
         return super()._left(alpha, rows) if known is None else known.unexplained(alpha)[rows]
 
 

@@ -2,7 +2,7 @@
 on those of some rows, for more rows than can be solved exactly."""
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -51,8 +51,6 @@ MOST, LEAST = 4000, 500
 # Values of coordinates computed at once.
 _PANEL_VALUES = 1 << 23
 _EPS = float(np.finfo(np.float64).eps)
-
-_PrimalKind = TypeVar("_PrimalKind", bound="_PrimalSolution")
 
 
 class Primal(Solver):
@@ -112,7 +110,7 @@ class Primal(Solver):
         if problem.labels:  # classes are known after the pass that adds up their coordinates
             statistic = Statistic(ByClass.of, problem.columns[:1], movable=True)
         fit = fit_map(problem.training, options, statistic)
-        return _solve_on_map(problem, fit, self.name, _PrimalSolution)
+        return _solve_on_map(problem, fit, self.name)
 
 
 def chooses_by_all_errors(problem: RidgeProblem) -> bool:
@@ -122,10 +120,8 @@ def chooses_by_all_errors(problem: RidgeProblem) -> bool:
     return any(s.refusal(problem, asked=False) is None for s in (Direct(), Primal()))
 
 
-def _solve_on_map(
-    problem: RidgeProblem, fit: MapFit, name: str, kind: type[_PrimalKind]
-) -> _PrimalKind:
-    """A solution of this kind, from the sums of a fitted map."""
+def _solve_on_map(problem: RidgeProblem, fit: MapFit, name: str) -> "_PrimalSolution":
+    """From the sums of a fitted map."""
     sums = fit.sums.spread if problem.labels else fit.sums
     sums = sums if problem.intercept else sums.about_zero()
     second, cross, mean = sums.scatter, sums.cross, sums.mean if problem.intercept else None
@@ -159,7 +155,7 @@ def _solve_on_map(
             shifts = errors * (within + max(fit.max_residual, 0.0)) ** 0.5
             shifts = shifts + on_device_of(unit * own, coef)
     points, kept = _kept(problem, fit, second)
-    solution = kind(
+    solution = _PrimalSolution(
         fit.map.linear(coef, b),
         alphas,
         name,
@@ -174,9 +170,7 @@ def _solve_on_map(
         second=kept,
         points=points,
     )
-    solution.cached("fit", lambda: fit)
-    for alpha, C in factors.items():
-        solution.cached(alpha, lambda C=C: C)
+    solution.keep({"fit": fit} | factors)
     return solution
 
 
@@ -355,7 +349,7 @@ class _PrimalSolution(RidgeSolution):
         return values, self.per_target(of_alpha)
 
     def left_out(self, rows: np.ndarray | None = None, share: Any = None) -> LeftOut:
-        fit = self.cached("fit", lambda: None)
+        fit = self.cached("fit")
         points = self.points if fit is None else fit.points
         if self.dual is None or points is None:
             raise ValueError("leave-one-out needs the training rows, which were not kept.")
@@ -411,12 +405,19 @@ class LandmarkSolver(Solver):
         S = pts.take(training.points, indices)
         C = jittered_factor(tiles.evaluate(training.kernel, S))
         feature_map = FeatureMap(Landmarks(training.kernel, S, C, indices))
-        statistic = Statistic(Spread.of, problem.columns)
-        sums = fold(training.rows, feature_map, statistic)
-        fit = MapFit(feature_map, problem.n, 0.0, sums=sums)
-        found = _solve_on_map(problem, fit, self.name, _LandmarkSolution)
-        solution = replace(found, error_norms=None)
-        solution.cached("problem", lambda: problem)
+        sums = fold(training.rows, feature_map, Statistic(Spread.of, problem.columns))
+        alphas = problem.alphas(None)
+        coef, _, factors = solve_regularized(sums.scatter, sums.cross, alphas)
+        solution = _LandmarkSolution(
+            feature_map.linear(coef, sums.target / sums.n - sums.mean @ coef),
+            alphas,
+            self.name,
+            coef=coef,
+            mean=sums.mean,
+            total=float(sums.n),
+            second=sums.scatter,
+        )
+        solution.keep({"problem": problem} | factors)
         return solution
 
 
@@ -458,7 +459,7 @@ class _LandmarkSolution(_PrimalSolution):
         return replace(self, prediction=prediction, coef=w, mean=mean, second=second)
 
     def left_out(self, rows: np.ndarray | None = None, share: Any = None) -> LeftOut:
-        problem = self.cached("problem", lambda: None)
+        problem = self.cached("problem")
         if problem is None:
             raise ValueError("leave-one-out needs the training rows, which were not kept.")
         some = np.arange(problem.training.n) if rows is None else np.asarray(rows)

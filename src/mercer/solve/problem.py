@@ -24,12 +24,16 @@ class Caching:
     """Holds what was computed once: of a solution factors that leave-one-out errors and variances
     need, never saved."""
 
-    def cached(self, name: Any, make: Callable[..., Any]) -> Any:
-        """make(), once."""
+    def cached(self, name: Any, make: Callable[..., Any] | None = None) -> Any:
+        """The value held under this name, or None; made, once, where it is said how."""
         kept = vars(self).setdefault("_cached", {})
-        if name not in kept:
+        if name not in kept and make is not None:
             kept[name] = make()
-        return kept[name]
+        return kept.get(name)
+
+    def keep(self, found: dict[Any, Any]) -> None:
+        """Hold what was computed elsewhere, by its names."""
+        vars(self).setdefault("_cached", {}).update(found)
 
     def forget(self) -> None:
         """Drop what can be computed again."""

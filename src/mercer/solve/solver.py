@@ -16,6 +16,9 @@ from .problem import Caching, RidgeProblem
 # eigendecomposition, for passes over one number of a stored matrix, and to choose landmarks and
 # start products at all. Only their ratios matter: the order of the solvers follows from them.
 _SECONDS = {"values": 5e-9, "operations": 5e-11, "eigen": 2.5e-10, "passes": 1e-9, "starts": 0.03}
+# Seconds before which neither a map of many dimensions (half a start) nor iterations are over; and
+# transforms begin with many rows.
+QUICKEST_START = 0.5 * _SECONDS["starts"]
 
 
 class CannotSolve(ValueError):
@@ -214,7 +217,7 @@ class RidgeSolution(Caching, TravelsAsNumPy, ABC):
 
     def misses(self) -> Any:
         """t - f at the training rows that have a weight: alpha a / weight."""
-        known = self.cached("misses", lambda: None)
+        known = self.cached("misses")
         if known is not None:
             return known
         a = self.prediction.W * on_device_of(self.alphas, self.prediction.W)[None, :]

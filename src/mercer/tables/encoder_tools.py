@@ -1,6 +1,5 @@
 """Work on a fitted TableEncoder that models ask for: its columns, outputs and target encoding."""
 
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +22,8 @@ def keep_outputs(
     With `texts=False` columns of free text are left out.
     """
     check_is_fitted(encoder)
-    kept = copy(encoder).set_params(ranks=encoder.ranks and ranks, levels=encoder.levels and levels)
-    kept.encoders_, kept.columns_ = list(encoder.encoders_), list(encoder.columns_)
+    kept = _copied(encoder)
+    kept.set_params(ranks=encoder.ranks and ranks, levels=encoder.levels and levels)
     for j, (made, record) in enumerate(zip(encoder.encoders_, encoder.columns_)):
         if isinstance(made, Numbers):
             kept.encoders_[j] = made = made.keeping(ranks, levels)
@@ -33,6 +32,14 @@ def keep_outputs(
         elif isinstance(made, Texts) and not texts:
             kept.encoders_[j], kept.columns_[j] = left_out(record["name"], TEXT, NO_HELP)
     return name_outputs(kept)
+
+
+def _copied(encoder: "TableEncoder") -> "TableEncoder":
+    """The same fitted encoder with lists of its own; `copy` would pack it as for a file."""
+    made = object.__new__(type(encoder))
+    own = {name: list(getattr(encoder, name)) for name in ("encoders_", "columns_")}
+    made.__dict__ = vars(encoder) | own
+    return made
 
 
 def add_target_encoding(
@@ -47,8 +54,7 @@ def add_target_encoding(
     check_is_fitted(encoder)
     table = read_columns(encoder, X)
     names, columns = table.names, table.columns
-    made = copy(encoder)
-    made.encoders_, made.columns_ = list(encoder.encoders_), list(encoder.columns_)
+    made = _copied(encoder)
     without: dict[str, np.ndarray] = {}
     for j, (name, record) in enumerate(zip(names, encoder.columns_)):
         many = record["kind"] == TEXT or record["n_pooled"]
