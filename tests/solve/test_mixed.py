@@ -109,6 +109,7 @@ def test_auto_takes_it_for_many_rows(rows, monkeypatch, rng):
     kernel, Z = Matern(0.5, 5.0), rng.normal(size=(20, 6))
     before = KernelRidge(1e-3, kernel).fit(X, T)
     monkeypatch.setattr(mixed, "LEAST_ROWS", 500)
+    monkeypatch.setattr("mercer.solve.auto.QUICKEST_START", 0.0)
     prices = mixed.Mixed.cost
     monkeypatch.setattr(
         mixed.Mixed, "cost", lambda self, problem: type(c := prices(self, problem))(0.0, c.bytes)

@@ -105,7 +105,7 @@ class Mixed(DualSolver):
         solved = right.solved(*found, energy=2.0)
         S = kernel.landmarks(problem.training.points, problem.kept)
         solution = solved.solution(_MixedSolution, problem, S, alphas, self.name, choice=choice)
-        solution.cached("mixed", lambda: factor)
+        solution.keep({"mixed": factor})
         return solution
 
 
@@ -243,7 +243,7 @@ class _MixedSolution(DirectSolution):
         return super()._ways(Z)
 
     def _inverse_diagonal(self, alpha: float, rows: np.ndarray) -> np.ndarray:
-        found: _MixedFactor | None = self.cached("mixed", lambda: None)
+        found: _MixedFactor | None = self.cached("mixed")
         if found is None:
             return super()._inverse_diagonal(alpha, rows)
         return found.inverse_diagonal(rows)
