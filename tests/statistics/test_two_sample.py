@@ -6,7 +6,17 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose
 
-from mercer import RBF, Chunks, FromFunction, KernelMap, Linear, Precomputed, two_sample_test
+from mercer import (
+    RBF,
+    Chunks,
+    FromFunction,
+    KernelMap,
+    Linear,
+    Matern,
+    Precomputed,
+    independence_test,
+    two_sample_test,
+)
 from mercer.statistics.permutations import RandomUnits, UnitSums, add_rows, judge, unit_size
 
 FEW = {"n_permutations": 99, "random_state": 0}
@@ -81,6 +91,26 @@ def test_the_same_labels_in_another_order_count_as_ties(rng):
     for factor in (1.0, 1 - 1e-14, 1 + 1e-14):
         squared[[3, 50]] = factor * squared[0]
         assert judge(squared, 0.05, (1.0, 2.0)).p_value == pytest.approx(0.03)
+
+
+@pytest.mark.parametrize("n", [(60, 50), (7, 80)])
+def test_rounding_is_no_difference(rng, n):
+    """Where all rows are equally far apart, every permutation gives the same statistic."""
+    X, Y = (rng.normal(size=(m, 3)) * 1e6 for m in n)
+    for seed in range(5):
+        options = {"kernel": Matern(), "random_state": seed, "n_permutations": 99}
+        assert two_sample_test(X, Y, **options).p_value == 1
+        assert independence_test(X[:7], Y[:7], **options).p_value == 1
+    sums = UnitSums(np.full((n[0] + 1, 1), 0.1), np.full((n[1] + 1, 1), 0.1), *(m + 1 for m in n))
+    assert (sums.permuted([slice(0, 1)], 20, rng) == 0).all()
+
+
+@pytest.mark.parametrize(("kernel", "scale"), [(Linear(), 1e-170), (Matern(), 1e-100)])
+def test_rows_that_a_kernel_cannot_tell_apart_are_refused(rng, kernel, scale):
+    X = rng.normal(size=(20, 2))
+    with pytest.raises(ValueError, match=r"sees no difference between any rows.* Scale the data"):
+        two_sample_test(scale * X, scale * (X + 5), kernel)
+    assert two_sample_test(X, X + 5, kernel, random_state=0).differs
 
 
 def test_the_difference_without_some_rows(rng):

@@ -12,7 +12,7 @@ from .. import Kernel, KernelMap, RKHSFunction
 from ..engine import as_numpy, check_at_least, tiles, using
 from ..estimators import kernel_of
 from ..kernels import Input
-from .permutations import check_permutations
+from .permutations import beyond_rounding, check_permutations
 from .result import SHOWN_ROWS, TestResult, column_shares, require_columns
 from .samples import Samples
 from .spaces import USUAL, Spaces, generator, pool_size, usual_map
@@ -130,7 +130,7 @@ def _permuted(Phi, Psi, n_permutations, rng):
     """|cov(phi(x), psi(y))|^2 for every permutation of the y (rows, the given order first) and
     every scale."""
     n = len(Phi[0])
-    Phi = [A - A.mean(axis=0) for A in Phi]
+    Phi = [beyond_rounding(A - A.mean(axis=0), A) for A in Phi]
     squared = np.empty((n_permutations + 1, len(Phi)))
     with tiles.progress_bar("permutations", n_permutations + 1) as bar:
         for b in range(n_permutations + 1):
