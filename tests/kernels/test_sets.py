@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer import RBF, KernelMap, Linear, Polynomial, Precomputed, SetOf, Spectrum, check_mercer
+from mercer import (
+    RBF,
+    KernelMap,
+    Linear,
+    Normalized,
+    Polynomial,
+    Precomputed,
+    SetOf,
+    Spectrum,
+    check_mercer,
+)
 from mercer.kernels import sets
 
 
@@ -104,3 +114,14 @@ def test_widths_of_two_samples_must_agree():
 def test_a_gram_matrix_has_no_members():
     with pytest.raises(ValueError, match="has no meaning"):
         SetOf(Precomputed())([np.zeros((2, 3))])
+
+
+def test_a_sum_of_many_hashed_maps():
+    """Twelve maps of 2^61 columns each have more columns than 63 bits can number."""
+    words = ["abcabcabcabc", "abdabdabcdbd", "aaaaaaaa", ""]
+    kernel = sum((Spectrum(n) for n in range(5, 8)), Spectrum(4))
+    kernel = 2.0 * kernel + (kernel + Normalized(kernel))
+    F, K = kernel.explicit(words), kernel(words)
+    assert_allclose((F @ F.T).toarray(), K)
+    assert F.shape[1] == kernel.explicit_dim(None) < 2**63
+    assert_allclose(SetOf(kernel)([words[:3], words])[0, 1], K[:3].sum() / 12)

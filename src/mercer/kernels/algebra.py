@@ -21,7 +21,7 @@ from . import monomials
 from .capabilities import Slopes, above_underflow
 from .composite import Binary, FunctionOf, asked, combined
 from .geometry import full
-from .hashing import MOST_COLUMNS, row_products, side_by_side
+from .hashing import MOST_COLUMNS, row_products, side_by_side, width_side_by_side
 from .kernel import ALL, Kernel
 from .parametrized import printed, printed_in
 from .spectral import ConstantForm, FourierForm, ProductForm, SumForm
@@ -104,7 +104,7 @@ class Sum(Binary):
     _operation = staticmethod(operator.add)
     _in_place = staticmethod(operator.iadd)
     _series = SumForm
-    _dimension = staticmethod(lambda left, right: min(left + right, monomials.LARGEST_DIMENSION))
+    _dimension = staticmethod(width_side_by_side)
 
     def features(self, X: Array) -> Array:
         maps = self._maps(X)

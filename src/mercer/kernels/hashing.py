@@ -258,11 +258,19 @@ def scaled_rows(F: Any, factors: Any) -> Any:
     return F
 
 
+def width_side_by_side(left: int, right: int) -> int:
+    """The number of columns of two maps together."""
+    return left + right if left + right < 2**63 else MOST_COLUMNS
+
+
 def side_by_side(F: Any, G: Any) -> Any:
-    """Two sparse maps of the same points as one: the columns of G stand after those of F."""
-    width = F.shape[1] + G.shape[1]
-    if width >= 2**63:
-        raise ValueError("too many hashed maps side by side: at most three fit in one.")
+    """Two sparse maps of the same points as one: the columns of G stand after those of F, or all
+    are hashed anew, where numbers of 63 bits do not suffice."""
+    width = width_side_by_side(F.shape[1], G.shape[1])
+    if width < F.shape[1] + G.shape[1]:
+        keys = F.indices.astype(np.uint64), G.indices.astype(np.uint64) | np.uint64(2**63)
+        maps = ((A.data, columns_of(mixed(k)), A.indptr, width) for A, k in zip((F, G), keys))
+        return rows_of_entries(*next(maps)) + rows_of_entries(*next(maps))
     both = scipy.sparse.hstack([F, G], "csr")
     return _WideRows(both) if width > FEW_COLUMNS else both
 
