@@ -285,3 +285,22 @@ def test_the_picture(samples):
     with pytest.raises(ValueError, match="three matplotlib axes"):
         result.plot(axes[:2])
     plt.close("all")
+
+
+def test_answers_about_arrays_of_any_library(samples, xp):
+    """Columns are shuffled in NumPy, and functions take rows where the sample lives."""
+    X, Y = samples
+    there = [xp.asarray(rows) for rows in samples]
+    result, expected = two_sample_test(*there, **FEW), two_sample_test(X, Y, **FEW)
+    assert result.columns == pytest.approx(expected.columns, abs=0.01)
+    assert "columns" in result.facts()
+    result = independence_test(there[0][:60, :], there[1], **FEW)
+    expected = independence_test(X[:60], Y, **FEW)
+    assert result.columns == pytest.approx(expected.columns, abs=0.01)
+
+
+def test_a_lazy_frame_of_polars(samples):
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    frames = [polars.DataFrame(rows, schema=list("abc")) for rows in samples]
+    result = two_sample_test(*(frame.lazy() for frame in frames), **FEW)
+    assert result.p_value == two_sample_test(*frames, **FEW).p_value

@@ -195,12 +195,14 @@ class IndependenceResult(TestResult):
             points = samples.written_out(sample.rows.take(held_out))
             require_columns(points)
             sides.append((samples, function, points))
-        values = [function(points) for _, function, points in sides]
+        values = [samples.at(function, points) for samples, function, points in sides]
         shares: dict[str, float] = {}
         for (samples, function, points), other in zip(sides, values[::-1]):
 
-            def covariance(rows: np.ndarray, f: Any = function, g: np.ndarray = other) -> float:
-                return float(np.mean(f(rows) * g))
+            def covariance(
+                rows: np.ndarray, at: Any = samples.at, f: Any = function, g: np.ndarray = other
+            ) -> float:
+                return float(np.mean(at(f, rows) * g))
 
             groups = samples.column_groups(points.shape[1])
             named = column_shares([(points, covariance)], groups, rng)
