@@ -562,3 +562,13 @@ def test_progress_is_shown_when_asked_for(X, capsys):
     assert "landmarks" in capsys.readouterr().err
     KernelMap(RBF(0.5), max_rank=5).fit(X)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("how", ["clip", "flip", "shift"])
+def test_a_corrected_similarity_is_not_extended(rng, how):
+    X = rng.normal(size=(20, 3))
+    kernel_map = KernelMap(Sigmoid(1.0, -1.0), indefinite=how).fit(X)
+    with pytest.raises(AttributeError, match="'partial_fit'") as error:
+        kernel_map.partial_fit(X)
+    assert "partial_fit cannot correct Sigmoid" in str(error.value.__cause__)
+    assert KernelMap(RBF(1.0), indefinite=how).partial_fit(X[:9]).partial_fit(X).rank_ == 20

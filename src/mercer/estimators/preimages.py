@@ -81,8 +81,8 @@ def preimage_data_of_map(feature_map: FeatureMap, n_features: Any) -> PreimageDa
     if space.S is None:
         if not kernel.is_linear:
             raise ValueError(
-                "basis='closed' keeps no training points to find a way back with: use "
-                "basis='cholesky', a rotation of it."
+                "basis='closed' and basis='fourier' keep no training points to find a way back "
+                "with: use basis='cholesky'."
             )
         points = on_device_of(np.eye(n_features), space.example)
         known = kernel.features(points)
