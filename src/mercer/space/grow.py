@@ -154,8 +154,8 @@ def certify_and_grow(
             raise MemoryLimitError(
                 f"{space.rank} landmarks leave {kept.count} rows with a relative residual above "
                 f"tol={tol:.3g}, and memory_limit={readable(limit)} has no room for more. What "
-                f"fits: max_rank={space.rank}, a larger tol, or float32 data; else a larger "
-                "memory_limit. KernelRidge(form='iterative') needs no such map."
+                f"fits: max_rank={space.rank}, a larger tol{', float32 data' * (size == 8)}; else "
+                "a larger memory_limit. KernelRidge(form='iterative') needs no such map."
             )
         # A sixth of the memory is for coordinates of the drawn rows: the fewer, the more landmarks.
         per_row = coordinates_bytes(18, 2 * max(space.rank, 1), size=size)
