@@ -216,7 +216,8 @@ class Power(FunctionOf):
         return None if form is None else ProductForm([ConstantForm(1.0), *[form] * q])
 
     def features(self, X: Array) -> Array:
-        return monomials.symmetric_power(self.kernel.features(X), int(self.exponent))
+        F = monomials.dense_features(self.kernel, X)
+        return monomials.symmetric_power(F, int(self.exponent))
 
     def explicit_dim(self, n_features: int | None) -> int | None:
         d = self.kernel.explicit_dim(n_features)
@@ -292,7 +293,7 @@ class PolynomialOf(FunctionOf):
         return PolynomialOf(self.kernel, slopes or [0.0]).formula(t, xp)
 
     def features(self, X: Array) -> Array:
-        F = monomials.require_dense(self.kernel.features(X))
+        F = monomials.dense_features(self.kernel, X)
         xp = namespace(F)
         # All powers at once, before the first of them takes its time.
         monomials.require_room(F, self._dimension(F.shape[1]), monomials.BYTES_A_MONOMIAL)
