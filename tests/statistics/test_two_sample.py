@@ -304,3 +304,13 @@ def test_a_lazy_frame_of_polars(samples):
     frames = [polars.DataFrame(rows, schema=list("abc")) for rows in samples]
     result = two_sample_test(*(frame.lazy() for frame in frames), **FEW)
     assert result.p_value == two_sample_test(*frames, **FEW).p_value
+
+
+def test_samples_of_two_libraries(samples):
+    torch = pytest.importorskip("torch", reason="torch is not installed: make torch")
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    X, Y = samples
+    with pytest.raises(TypeError, match="some rows are of numpy and others of torch: give all"):
+        two_sample_test(X, torch.asarray(Y))
+    with pytest.raises(TypeError, match="some rows are of pandas and others of polars: give all"):
+        two_sample_test(pd.DataFrame(X, columns=list("abc")), polars.DataFrame(Y, list("abc")))
