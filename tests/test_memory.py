@@ -192,3 +192,16 @@ def test_a_truncated_map_of_a_stream_keeps_no_rows(rng):
 
     fit(1)
     assert peak(lambda: fit(12)) < peak(lambda: fit(2)) + X.nbytes
+
+
+@pytest.mark.parametrize("source", ["array", "stream", "closed"])
+def test_single_precision_is_advised_to_double_precision_alone(rng, source):
+    for dtype in (np.float64, np.float32):
+        X = rng.normal(size=(3000, 3)).astype(dtype)
+        rows = Chunks(lambda X=X: iter((X[:1000], X[1000:]))) if source == "stream" else X
+        kernel, basis = (
+            (Polynomial(9), "closed") if source == "closed" else (Matern(0.5), "cholesky")
+        )
+        with pytest.raises(MemoryLimitError, match="memory_limit") as error:
+            KernelMap(kernel, basis=basis, memory_limit="1MB").fit(rows)
+        assert ("float32" in str(error.value)) == (dtype is np.float64)

@@ -466,3 +466,13 @@ def test_class_weights_are_checked(wine, options, message):
 def test_rows_that_do_not_differ_are_named():
     with pytest.raises(ValueError, match=r"10 samples in 2 classes at .*, and rows of a class do"):
         KernelDiscriminant().fit(np.ones((10, 2)), [0, 1] * 5)
+
+
+@pytest.mark.parametrize("size", [2.0**-500, 2.0**-260, 2.0**330, 2.0**500])
+def test_the_scale_of_the_kernel_does_not_matter(size, rng):
+    """Squares of ridge's coefficients, one over the kernel's scale, would vanish or overflow."""
+    y = np.repeat([0, 1, 2], 10)
+    X = rng.normal(size=(30, 3)) + y[:, None]
+    expected = KernelDiscriminant(2, "linear", shrinkage=0.1).fit(X, y)
+    scaled = KernelDiscriminant(2, "linear", shrinkage=0.1).fit(size * X, y)
+    assert_allclose(scaled.transform(size * X), expected.transform(X), rtol=1e-9)

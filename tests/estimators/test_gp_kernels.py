@@ -98,3 +98,11 @@ def test_statistics_take_maps_and_no_other_method(data):
     assert two_sample_test(X, Z, KernelMap(CUBIC), random_state=0).p_value == plain.p_value
     with pytest.raises(TypeError, match="got KernelRidge"):
         two_sample_test(X, Z, KernelRidge(kernel=CUBIC))
+
+
+@pytest.mark.parametrize("model", [KernelMap, KernelPCA])
+def test_values_that_are_not_numbers_are_refused(model):
+    """A root of a negative number: kernel PCA went on with NaN."""
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises(ValueError, match=r"\*\* 1.5\) returned NaN or infinity"):
+        model(kernel=gp.DotProduct(0.0) ** 1.5).fit(X)

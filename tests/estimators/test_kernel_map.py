@@ -1,6 +1,7 @@
 """KernelMap as people use it: what goes in, what comes out, what is refused."""
 
 import pickle
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -562,3 +563,28 @@ def test_progress_is_shown_when_asked_for(X, capsys):
     assert "landmarks" in capsys.readouterr().err
     KernelMap(RBF(0.5), max_rank=5).fit(X)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("how", ["clip", "flip", "shift"])
+def test_a_corrected_similarity_is_not_extended(rng, how):
+    X = rng.normal(size=(20, 3))
+    kernel_map = KernelMap(Sigmoid(1.0, -1.0), indefinite=how).fit(X)
+    with pytest.raises(AttributeError, match="'partial_fit'") as error:
+        kernel_map.partial_fit(X)
+    assert "partial_fit cannot correct Sigmoid" in str(error.value.__cause__)
+    assert KernelMap(RBF(1.0), indefinite=how).partial_fit(X[:9]).partial_fit(X).rank_ == 20
+
+
+def test_rows_that_come_later_can_refute_a_kernel():
+    """Alone each row passes; with the landmarks it does not: [[1, 1.5], [1.5, 1]]."""
+    X = np.arange(6.0)[:, None]
+    for kernel in (FromFunction(lambda x, z: float(x[0] == z[0]) or 1.5), Sigmoid(0.1, 1.0)):
+        kernel_map = KernelMap(kernel).partial_fit(X[:1])
+        with pytest.raises(NotPSDError, match="not positive semi-definite"):
+            reduce(KernelMap.partial_fit, [row[None, :] for row in X[1:]], kernel_map)
+    valid = FromFunction(lambda x, z: float(np.exp(-((x - z) ** 2).sum())))
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    kernel_map = KernelMap(valid)
+    for a in range(0, 60, 7):
+        kernel_map.partial_fit(rows[a : a + 7])
+    assert kernel_map.residual(rows).max() < 1e-7

@@ -296,3 +296,13 @@ def test_vectors_of_any_size(size, rng):
     expected, of_new = mds.embedding_, mds.transform(Z)
     assert_array_equal(mds.fit(size * X).embedding_ / size, expected)
     assert_array_equal(mds.transform(size * Z) / size, of_new)
+
+
+@pytest.mark.parametrize("correction", ["lingoes", "cailliez"])
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+def test_rounding_between_a_row_and_itself_is_not_corrected(rng, metric, correction):
+    """The cosine of a row with itself is 1 - 1e-16."""
+    X = rng.normal(size=(40, 3))
+    model = ClassicalMDS(2, metric=metric, correction=correction).fit(X)
+    assert model.correction_constant_ > 0.01
+    assert_allclose(model.transform(X), model.embedding_, atol=1e-9)

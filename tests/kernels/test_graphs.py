@@ -264,6 +264,14 @@ def test_a_node_without_edges_has_a_new_label_in_each_round():
     assert_array_equal(WeisfeilerLehman(1)([np.zeros((2, 2))]), [[8]])
 
 
+def test_a_node_without_edges_meets_no_node_of_another_round():
+    """A node with two neighbours had the label that a lone one has a round later."""
+    lone, ring = ([], [0]), ([(0, 1), (1, 2), (2, 0)], [0, 0, 0])
+    for rounds in range(4):
+        K = WeisfeilerLehman(rounds)([lone, ring])
+        assert_array_equal(K, [[rounds + 1, 3], [3, 9 * (rounds + 1)]])
+
+
 def test_rows_of_numbers_are_labels_in_lists_too():
     rows = [[0.0, 1.0], [1.0, 0.0]]
     held = [rows, np.array(rows), [np.array(row) for row in rows], [[0, 1], [1, 0]]]

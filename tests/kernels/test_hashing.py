@@ -75,6 +75,13 @@ def test_products_of_wide_rows(width, rng):
     assert_allclose((half @ F.T).toarray(), 0.5 * dense @ dense.T)
 
 
+def test_pairs_of_hashes_do_not_commute(rng):
+    """Columns are hashes themselves: (hash of a, b) is another pair than (hash of b, a)."""
+    a, b = rng.integers(0, 1 << 61, size=(2, 1000))
+    keys = [hashing.paired(hashing.mixed(x), y) for x, y in ((a, b), (b, a))]
+    assert len(np.unique(keys)) == 2000
+
+
 def test_wide_rows_say_what_they_can_do(rng):
     F, _ = rows(rng, 3, hashing.MOST_COLUMNS)
     with pytest.raises(TypeError, match=r"F @ G.T.*basis='closed'"):

@@ -4,7 +4,18 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer import RBF, KernelMap, Linear, Polynomial, Precomputed, SetOf, Spectrum, check_mercer
+from mercer import (
+    RBF,
+    KernelMap,
+    Linear,
+    Normalized,
+    OnColumns,
+    Polynomial,
+    Precomputed,
+    SetOf,
+    Spectrum,
+    check_mercer,
+)
 from mercer.kernels import sets
 
 
@@ -104,3 +115,42 @@ def test_widths_of_two_samples_must_agree():
 def test_a_gram_matrix_has_no_members():
     with pytest.raises(ValueError, match="has no meaning"):
         SetOf(Precomputed())([np.zeros((2, 3))])
+
+
+@pytest.mark.parametrize(
+    "inner", [Spectrum(2) ** 2, Spectrum(1, alphabet="ab") ** 2, OnColumns(RBF(0.3), [1])], ids=repr
+)
+def test_inner_kernels_whose_map_is_not_written_out(inner, rng):
+    """Products of sparse maps, and kernels that must know how many columns there are."""
+    if inner.kernel.kind == "objects":
+        A = [["ab", "aab"], ["b", "abba", "ba"], [], ["aa"]]
+    else:
+        A = [rng.normal(size=(n, 2)) for n in (2, 3, 0, 1)]
+    K = pair_means(inner, A, A)
+    assert_allclose(SetOf(inner)(A), K, rtol=1e-12)
+    Phi = KernelMap(SetOf(inner), basis="auto").fit_transform(A)
+    assert_allclose(Phi @ Phi.T, K, atol=1e-7 * K.max())
+
+
+def test_powers_of_counts_of_few_things():
+    words = ["aab", "abba", "b", "", "aaaa", "bb"]
+    for kernel in (
+        Spectrum(1, alphabet="ab") ** 2,
+        Spectrum(1, alphabet="ab").polynomial([1, 0, 2]),
+    ):
+        F = kernel.explicit(words)
+        assert_allclose(F @ F.T, kernel(words))
+        assert F.shape[1] == kernel.explicit_dim(None)
+        Phi = KernelMap(kernel, basis="auto").fit_transform(words)
+        assert_allclose(Phi @ Phi.T, kernel(words), rtol=1e-9, atol=1e-9)
+
+
+def test_a_sum_of_many_hashed_maps():
+    """Twelve maps of 2^61 columns each have more columns than 63 bits can number."""
+    words = ["abcabcabcabc", "abdabdabcdbd", "aaaaaaaa", ""]
+    kernel = sum((Spectrum(n) for n in range(5, 8)), Spectrum(4))
+    kernel = 2.0 * kernel + (kernel + Normalized(kernel))
+    F, K = kernel.explicit(words), kernel(words)
+    assert_allclose((F @ F.T).toarray(), K)
+    assert F.shape[1] == kernel.explicit_dim(None) < 2**63
+    assert_allclose(SetOf(kernel)([words[:3], words])[0, 1], K[:3].sum() / 12)

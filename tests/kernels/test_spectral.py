@@ -36,6 +36,8 @@ CASES = [
     (Matern(np.inf, 0.2), 2),
     (RationalQuadratic(1.5, 0.1), 1),
     (RationalQuadratic(4.0, [0.3, 0.5]), 2),
+    (RationalQuadratic(50.0, 0.2), 1),
+    (RationalQuadratic(1e6, 0.2), 2),
     (Laplacian(0.5), 1),
     (Periodic(0.7, 0.3), 1),
     (Periodic([0.4, 0.5], [0.7, 2.0]), 2),
@@ -100,7 +102,7 @@ def test_densities_are_fourier_transforms(density, k):
         exact = 2 * quad(k, 0, np.inf, weight="cos", wvar=2 * np.pi * xi, limlst=500)[0]
         assert_allclose(density(np.array([xi**2]), 1)[0], exact, rtol=1e-6)
     # In more columns they integrate to k(0) = 1.
-    whole = quad(lambda x: 2 * np.pi * x * float(density(np.array(x**2), 2)), 0, np.inf)[0]
+    whole = quad(lambda x: 2 * np.pi * x * float(density(np.array([x**2]), 2)[0]), 0, np.inf)[0]
     assert_allclose(whole, 1.0, rtol=1e-6)
 
 

@@ -213,9 +213,26 @@ def test_columns_in_which_all_points_agree(kernel, dtype, there):
     assert_array_equal(np.diagonal(square), 1)
 
 
+def test_an_alpha_beyond_single_precision_is_rbf():
+    X = np.array([[0.0], [1.0], [2.0]], dtype=np.float32)
+    assert_allclose(RationalQuadratic(1e300)(X), RBF(0.5)(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("rule", ["scale", "median"])
+def test_a_gamma_from_the_data(rule):
+    """Where squares vanish there is no gamma; rows that are all the same have no spread."""
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    for small in (1e-200 * X, (1e-25 * X).astype(np.float32)):
+        with pytest.raises(ValueError, match=r"can square.* Scale the data, for example X / ") as e:
+            RBF(rule).bind(small)
+        assert RBF(rule)(small / float(str(e.value).split("X / ")[1].split(",")[0])).std() > 0.1
+        assert Laplacian(rule).bind(small.astype(float)).gamma > 1e20
+    assert RBF(rule).bind(np.full((10, 3), 0.1)).gamma == 1.0  # their mean is not 0.1
+
+
 @pytest.mark.parametrize("kernel", [RBF(1.0), Matern(), RationalQuadratic()], ids=repr)
 def test_distances_that_overflow_are_refused(kernel):
-    with pytest.raises(ValueError, match=r"squared distances overflow.*StandardScaler"):
+    with pytest.raises(ValueError, match=r"squared distances overflow.*MaxAbsScaler"):
         kernel(np.array([[1e200], [1.0]]))
     single = kernel(np.array([[1e30], [1.0]], dtype=np.float32))
     assert_array_equal(single, np.eye(2))

@@ -241,3 +241,9 @@ def test_a_negative_eigenvalue_among_points_of_small_scale():
     assert not check_mercer(kernel, index).psd
     with pytest.raises(NotPSDError, match="smallest eigenvalue of the normalised"):
         KernelMap(kernel).fit(index)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3, 2)])
+def test_a_gram_matrix_is_square(shape):
+    with pytest.raises(ValueError, match="needs a square Gram matrix at fit"):
+        check_mercer(Precomputed(), np.ones(shape))

@@ -6,7 +6,17 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose
 
-from mercer import RBF, Chunks, FromFunction, KernelMap, Linear, Precomputed, two_sample_test
+from mercer import (
+    RBF,
+    Chunks,
+    FromFunction,
+    KernelMap,
+    Linear,
+    Matern,
+    Precomputed,
+    independence_test,
+    two_sample_test,
+)
 from mercer.statistics.permutations import RandomUnits, UnitSums, add_rows, judge, unit_size
 
 FEW = {"n_permutations": 99, "random_state": 0}
@@ -81,6 +91,26 @@ def test_the_same_labels_in_another_order_count_as_ties(rng):
     for factor in (1.0, 1 - 1e-14, 1 + 1e-14):
         squared[[3, 50]] = factor * squared[0]
         assert judge(squared, 0.05, (1.0, 2.0)).p_value == pytest.approx(0.03)
+
+
+@pytest.mark.parametrize("n", [(60, 50), (7, 80)])
+def test_rounding_is_no_difference(rng, n):
+    """Where all rows are equally far apart, every permutation gives the same statistic."""
+    X, Y = (rng.normal(size=(m, 3)) * 1e6 for m in n)
+    for seed in range(5):
+        options = {"kernel": Matern(), "random_state": seed, "n_permutations": 99}
+        assert two_sample_test(X, Y, **options).p_value == 1
+        assert independence_test(X[:7], Y[:7], **options).p_value == 1
+    sums = UnitSums(np.full((n[0] + 1, 1), 0.1), np.full((n[1] + 1, 1), 0.1), *(m + 1 for m in n))
+    assert (sums.permuted([slice(0, 1)], 20, rng) == 0).all()
+
+
+@pytest.mark.parametrize(("kernel", "scale"), [(Linear(), 1e-170), (Matern(), 1e-100)])
+def test_rows_that_a_kernel_cannot_tell_apart_are_refused(rng, kernel, scale):
+    X = rng.normal(size=(20, 2))
+    with pytest.raises(ValueError, match=r"sees no difference between any rows.* Scale the data"):
+        two_sample_test(scale * X, scale * (X + 5), kernel)
+    assert two_sample_test(X, X + 5, kernel, random_state=0).differs
 
 
 def test_the_difference_without_some_rows(rng):
@@ -255,3 +285,32 @@ def test_the_picture(samples):
     with pytest.raises(ValueError, match="three matplotlib axes"):
         result.plot(axes[:2])
     plt.close("all")
+
+
+def test_answers_about_arrays_of_any_library(samples, xp):
+    """Columns are shuffled in NumPy, and functions take rows where the sample lives."""
+    X, Y = samples
+    there = [xp.asarray(rows) for rows in samples]
+    result, expected = two_sample_test(*there, **FEW), two_sample_test(X, Y, **FEW)
+    assert result.columns == pytest.approx(expected.columns, abs=0.01)
+    assert "columns" in result.facts()
+    result = independence_test(there[0][:60, :], there[1], **FEW)
+    expected = independence_test(X[:60], Y, **FEW)
+    assert result.columns == pytest.approx(expected.columns, abs=0.01)
+
+
+def test_a_lazy_frame_of_polars(samples):
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    frames = [polars.DataFrame(rows, schema=list("abc")) for rows in samples]
+    result = two_sample_test(*(frame.lazy() for frame in frames), **FEW)
+    assert result.p_value == two_sample_test(*frames, **FEW).p_value
+
+
+def test_samples_of_two_libraries(samples):
+    torch = pytest.importorskip("torch", reason="torch is not installed: make torch")
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    X, Y = samples
+    with pytest.raises(TypeError, match="some rows are of numpy and others of torch: give all"):
+        two_sample_test(X, torch.asarray(Y))
+    with pytest.raises(TypeError, match="some rows are of pandas and others of polars: give all"):
+        two_sample_test(pd.DataFrame(X, columns=list("abc")), polars.DataFrame(Y, list("abc")))

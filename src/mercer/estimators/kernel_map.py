@@ -31,7 +31,13 @@ def _can_grow(kernel_map):
             "partial_fit keeps the coordinates it has given: it needs basis='cholesky' and "
             f"center=False, got basis={kernel_map.basis!r}, center={kernel_map.center!r}."
         )
-    as_kernel(kernel_map.kernel).layout.require_data(
+    kernel = as_kernel(kernel_map.kernel)
+    if kernel_map.indefinite != "raise" and kernel.is_psd is not True:
+        raise AttributeError(
+            f"partial_fit cannot correct {kernel!r}: negative eigenvalues are known when all rows "
+            "are. Call fit, or leave indefinite='raise'."
+        )
+    kernel.layout.require_data(
         "partial_fit needs a kernel on data; a Gram matrix does not grow.", AttributeError
     )
     return True

@@ -31,6 +31,8 @@ from .base import all_or_nothing
 from .map_method import as_points, copy, inverse_root, pad_columns
 
 _MOST_COMPONENTS = 10**6
+# Share of the largest distance that rounding leaves between a point and itself: 1 - cosine.
+_SAME = 1e-12
 
 
 class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -271,7 +273,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             D = self._distances(points, self._training_) / self._size_
             D2 = D * D
             if self._constant_:
-                D2 = self._squared(D, namespace(D).astype(D > 0, D.dtype))
+                D2 = self._squared(D, namespace(D).astype(D > _SAME, D.dtype))
             Y = -0.5 * (D2 - self._row_means_[None, :]) @ self._axes_ * self._size_
         return as_points(Y, points)
 

@@ -281,7 +281,11 @@ class FromSklearn(Kernel):
     def _numbers(self, evaluate, X, *others):
         if not is_numpy(X):
             raise TypeError(f"{self!r} runs on dense NumPy arrays only, got {type(X).__name__}.")
-        return np.asarray(evaluate(X, *others)).astype(X.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):  # the error says more
+            values = np.asarray(evaluate(X, *others)).astype(X.dtype)
+        finite = bool(np.isfinite(values).all())
+        require(finite, f"{self!r} returned NaN or infinity: is it defined on these data?")
+        return values
 
 
 class FromFeatures(OnFeatures):

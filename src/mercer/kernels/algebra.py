@@ -21,7 +21,7 @@ from . import monomials
 from .capabilities import Slopes, above_underflow
 from .composite import Binary, FunctionOf, asked, combined
 from .geometry import full
-from .hashing import MOST_COLUMNS, row_products, side_by_side
+from .hashing import MOST_COLUMNS, row_products, side_by_side, width_side_by_side
 from .kernel import ALL, Kernel
 from .parametrized import printed, printed_in
 from .spectral import ConstantForm, FourierForm, ProductForm, SumForm
@@ -104,7 +104,7 @@ class Sum(Binary):
     _operation = staticmethod(operator.add)
     _in_place = staticmethod(operator.iadd)
     _series = SumForm
-    _dimension = staticmethod(lambda left, right: min(left + right, monomials.LARGEST_DIMENSION))
+    _dimension = staticmethod(width_side_by_side)
 
     def features(self, X: Array) -> Array:
         maps = self._maps(X)
@@ -216,7 +216,8 @@ class Power(FunctionOf):
         return None if form is None else ProductForm([ConstantForm(1.0), *[form] * q])
 
     def features(self, X: Array) -> Array:
-        return monomials.symmetric_power(self.kernel.features(X), int(self.exponent))
+        F = monomials.dense_features(self.kernel, X)
+        return monomials.symmetric_power(F, int(self.exponent))
 
     def explicit_dim(self, n_features: int | None) -> int | None:
         d = self.kernel.explicit_dim(n_features)
@@ -292,7 +293,7 @@ class PolynomialOf(FunctionOf):
         return PolynomialOf(self.kernel, slopes or [0.0]).formula(t, xp)
 
     def features(self, X: Array) -> Array:
-        F = monomials.require_dense(self.kernel.features(X))
+        F = monomials.dense_features(self.kernel, X)
         xp = namespace(F)
         # All powers at once, before the first of them takes its time.
         monomials.require_room(F, self._dimension(F.shape[1]), monomials.BYTES_A_MONOMIAL)

@@ -222,7 +222,7 @@ def _checked_norms(norms, xp):
     if not largest < 1e307:
         raise ValueError(
             f"squared distances overflow: a row is {largest**0.5:.4g} length scales from the "
-            "centre. Scale the data (sklearn.preprocessing.StandardScaler) or the parameters."
+            "centre. Scale the data (sklearn.preprocessing.MaxAbsScaler) or the parameters."
         )
     return norms
 

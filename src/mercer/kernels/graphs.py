@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from ..engine import Domain, as_host, short
 from .feature_kernels import FeatureKernel
-from .hashing import MOST_COLUMNS, columns_of, counted, label_keys, mixed
+from .hashing import MOST_COLUMNS, columns_of, counted, label_keys, mixed, paired
 from .points import read_each
 from .types import Array
 
@@ -128,17 +128,16 @@ class WeisfeilerLehman(_GraphKernel):
         arcs = np.cumsum(np.bincount(graphs.source + 1, minlength=len(labels) + 1))
         keys[:, 0] = columns_of(labels)
         for r in range(1, rounds + 1):
-            own = mixed(labels)
             if graphs.arc_labels is None:
-                seen = own[graphs.target]
+                seen = mixed(labels)[graphs.target]
             else:
-                seen = mixed(mixed(labels[graphs.target] ^ mixed(graphs.arc_labels)))
+                seen = paired(labels[graphs.target], graphs.arc_labels)
             # The sum of mixed keys is a hash of the neighbours as a multiset, whatever their order;
             # the arcs of node i are those from arcs[i] to arcs[i + 1].
             sums = np.zeros(len(seen) + 1, dtype=np.uint64)
             np.cumsum(seen, out=sums[1:])
             totals = sums[arcs[1:]] - sums[arcs[:-1]]  # modulo 2^64, so without error
-            labels = mixed(own + mixed(mixed(totals)))  # with ^, a lone node keeps the label 0
+            labels = paired(labels, totals)
             keys[:, r] = columns_of(labels)
         return counted(keys.ravel(), graphs.starts * (rounds + 1), MOST_COLUMNS)
 

@@ -61,6 +61,12 @@ def mixed(x: np.ndarray) -> np.ndarray:
     return x
 
 
+def paired(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """A hash of (x, y). The odd factor tells the two places apart, even where x and y are hashes of
+    each other's like."""
+    return mixed(mixed(x) + mixed(y) * np.uint64(0xD1B54A32D192ED03))
+
+
 def distinct_keys(numbers: np.ndarray) -> np.ndarray:
     """Sorted, each once. (np.unique looks integers up in a hash table, which is slower here.)"""
     ordered = np.sort(numbers)
@@ -258,11 +264,19 @@ def scaled_rows(F: Any, factors: Any) -> Any:
     return F
 
 
+def width_side_by_side(left: int, right: int) -> int:
+    """The number of columns of two maps together."""
+    return left + right if left + right < 2**63 else MOST_COLUMNS
+
+
 def side_by_side(F: Any, G: Any) -> Any:
-    """Two sparse maps of the same points as one: the columns of G stand after those of F."""
-    width = F.shape[1] + G.shape[1]
-    if width >= 2**63:
-        raise ValueError("too many hashed maps side by side: at most three fit in one.")
+    """Two sparse maps of the same points as one: the columns of G stand after those of F, or all
+    are hashed anew, where numbers of 63 bits do not suffice."""
+    width = width_side_by_side(F.shape[1], G.shape[1])
+    if width < F.shape[1] + G.shape[1]:
+        keys = F.indices.astype(np.uint64), G.indices.astype(np.uint64) | np.uint64(2**63)
+        maps = ((A.data, columns_of(mixed(k)), A.indptr, width) for A, k in zip((F, G), keys))
+        return rows_of_entries(*next(maps)) + rows_of_entries(*next(maps))
     both = scipy.sparse.hstack([F, G], "csr")
     return _WideRows(both) if width > FEW_COLUMNS else both
 
@@ -281,6 +295,5 @@ def row_products(F: Any, G: Any) -> Any:
         keys = F.indices[left].astype(np.int64) * G.shape[1] + G.indices[right]
     else:
         width = MOST_COLUMNS
-        keys = mixed(F.indices[left]) ^ mixed(mixed(G.indices[right]))
-        keys = columns_of(mixed(keys))
+        keys = columns_of(paired(F.indices[left], G.indices[right]))
     return rows_of_entries(values, keys, starts, width)

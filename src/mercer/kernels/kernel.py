@@ -230,7 +230,7 @@ class Kernel(Parametrized, Capabilities):
             return values
         raise ValueError(
             f"{self!r} overflows {values.dtype} on this data: some k(x, z) is infinite or NaN. "
-            "Scale the data (sklearn.preprocessing.StandardScaler), the parameters, or what "
+            "Scale the data (sklearn.preprocessing.MaxAbsScaler), the parameters, or what "
             "functions return."
         )
 

@@ -22,6 +22,8 @@ from ..engine import (
 BYTES_A_MONOMIAL = 300
 # Listing more of them takes minutes, before the first row is mapped.
 _MOST_MONOMIALS = 5_000_000
+# Sparse maps of more columns are not filled.
+_FEW_COLUMNS = 1000
 # Dimensions beyond are reported as this: exact ones of nested powers have thousands of digits.
 LARGEST_DIMENSION = 2**63 - 1
 
@@ -73,6 +75,14 @@ def symmetric_power(F: Any, p: int):
     for q in range(p):
         result *= xp.take(F, on_device_of(monomials[:, q], F, dtype=xp.int64), axis=1)
     return result
+
+
+def dense_features(kernel: Any, X: Any):
+    """The map of an operand, to be multiplied: counts of few things, which are sparse, are filled.
+    Rows that are sparse themselves are the user's to fill."""
+    F = kernel.features(X)
+    few = scipy.sparse.issparse(F) and not scipy.sparse.issparse(X) and F.shape[1] <= _FEW_COLUMNS
+    return F.toarray() if few else require_dense(F)
 
 
 def require_dense(F: Any):

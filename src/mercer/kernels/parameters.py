@@ -102,10 +102,19 @@ def gamma_from_data(rule: str, X: Any, weights: Any = None, *, absolute: bool = 
         weights = as_numbers(weights)
         if (weights == weights[0]).all() and (rule == "scale" or weights[0] == 1):
             weights = None
+    spread_of = _scale_spread if rule == "scale" else _median_spread
     with np.errstate(over="ignore", invalid="ignore"):  # no finite spread is no spread
-        spread = (_scale_spread if rule == "scale" else _median_spread)(X, weights, absolute)
+        spread = spread_of(X, weights, absolute)
     largest = float(namespace(X).finfo(X.dtype).max)  # a gamma that the data's precision can hold
-    return 1.0 / spread if 1 / largest < spread < np.inf else 1.0
+    if 1 / largest < spread < np.inf:
+        return 1.0 / spread
+    apart = spread_of(X, weights, True) if spread < 1 else 0.0
+    require(
+        apart == 0,
+        f"gamma={rule!r} needs a spread that {X.dtype} can square, but entries are {apart:.1g} "
+        f"apart. Scale the data, for example X / {apart:.1g}, or use float64.",
+    )
+    return 1.0
 
 
 def _scale_spread(X, weights, absolute):
@@ -123,6 +132,8 @@ def _scale_spread(X, weights, absolute):
         return float(shares @ (entries.sum(axis=1) + zeros * abs(mean)))
     xp = namespace(X)
     X = xp.astype(X, xp.float64)
+    if bool(xp.all(X[0, 0] == X)):  # their mean may be off by rounding
+        return 0.0
     if weights is None:
         return d * float(xp.mean(xp.abs(X - xp.mean(X))) if absolute else xp.var(X))
     shares = on_device_of(shares, X)

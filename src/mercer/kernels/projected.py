@@ -124,7 +124,7 @@ class Projected(OnImages):
 
     def explicit_dim(self, n_features: int | None) -> int | None:
         if n_features is None:
-            raise ValueError("Projected: n_features must be a number of columns, got None.")
+            return None
         return self.kernel.explicit_dim(as_numbers(self.A).shape[-1])
 
     # --- rounding ---------------------------------------------------------------------------------

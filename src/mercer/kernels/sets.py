@@ -134,7 +134,10 @@ class SetOf(ObjectKernel, Unary):
         dim = self.kernel.explicit_dim(members.shape[1] if members.ndim == 2 else None)
         if dim is None:
             return False
-        return dim <= _SHORT or scipy.sparse.issparse(self.kernel.features(members[:1]))
+        try:
+            return dim <= _SHORT or scipy.sparse.issparse(self.kernel.features(members[:1]))
+        except TypeError:  # a product of sparse maps, which is not written out
+            return False
 
     def diagonal(self, X: Array) -> Array:
         members, starts = self.pooled(X)

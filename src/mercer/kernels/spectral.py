@@ -22,9 +22,10 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, ive, kve, poch
+from scipy.special import ive, poch
 
 from ..engine import current
+from .matern import MANY_DERIVATIVES, matern_of_large_nu, matern_of_small_nu
 
 # The rounding error of densities and of sums of weights, in units of k(0).
 _ROUNDING = 64 * float(np.finfo(float).eps)
@@ -194,30 +195,27 @@ class RationalForm(_RadialForm):
     a: float
 
     def value(self, r: np.ndarray) -> np.ndarray:
-        return (1 + r**2 / (2 * self.a)) ** -self.a
+        return np.exp(-self.a * np.log1p(r**2 / (2 * self.a)))
 
     def density(self, squared: np.ndarray, d: int) -> np.ndarray:
-        """A mixture of Gaussians, solved by K_p."""
+        """A mixture of Gaussians: the Matern kernel with nu = p, as a function of frequencies."""
         a, p = self.a, self.a - d / 2
         if p <= 0:
             raise TooManyModesError(
                 f"alpha above {d / 2:g} in {d} columns, to have a spectral density"
             )
-        t = 2 * math.pi * math.sqrt(2 * a) * np.sqrt(squared)  # 2 sqrt(b)
-        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            mixed = 2 * np.exp(p * np.log(t / 2) + np.log(kve(p, t)) - t - gammaln(a))
-        at_zero = math.exp(gammaln(p) - gammaln(a))
-        mixed = np.where(np.isfinite(mixed) & (t > 0), np.minimum(mixed, at_zero), at_zero)
-        return (2 * math.pi * a) ** (d / 2) * mixed
+        d2 = 4 * math.pi**2 * a / p * squared
+        large = p >= MANY_DERIVATIVES
+        decay = matern_of_large_nu(p, d2, np) if large else matern_of_small_nu(p, np.sqrt(d2))
+        return (2 * math.pi * a) ** (d / 2) / poch(p, d / 2) * decay
 
     def _beyond(self, counts, k, first, step, d):
         """At most 2d (2s+1)^(d-1) <= 2d 3^(d-1) s^(d-1) images at least s * nearest away, where k
-        is at most (r^2 / (2a))^-a: such shells add like a power."""
-        a, nearest = self.a, min(first, step)
-        if 2 * a <= d:
-            return math.inf
-        power = (2 * a) ** a * nearest ** (-2 * a) * _SHELLS ** (d - 2 * a) / (2 * a - d)
-        return 2 * d * 3 ** (d - 1) * power
+        falls at least like the power of s that it falls like at the last shell."""
+        r = min(first, step) * _SHELLS
+        power = 2 * self.a * r**2 / (2 * self.a + r**2)
+        last = float(self.value(np.array(r)))
+        return 2 * d * 3 ** (d - 1) * last * _SHELLS**d / (power - d) if power > d else math.inf
 
 
 @dataclass(frozen=True)

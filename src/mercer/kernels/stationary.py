@@ -220,15 +220,20 @@ class RationalQuadratic(Stationary):
     def scale(self) -> Array | float:
         return 1 / as_numbers(self.length_scale)
 
+    @property
+    def _alpha(self) -> float:
+        """Beyond 1e30 it is RBF, digit by digit, and single precision has no room."""
+        return min(float(self.alpha), 1e30)
+
     def formula(self, t: Array, xp: ModuleType) -> Array:
-        return self._power(t, xp, float(self.alpha))
+        return self._power(t, xp, self._alpha)
 
     def slope(self, t: Array, xp: ModuleType) -> Array:
-        return 0.5 * self._power(t + 0, xp, float(self.alpha) + 1)
+        return 0.5 * self._power(t + 0, xp, self._alpha + 1)
 
     def _power(self, t, xp, a):
         """By its logarithm: 1 + d^2 / (2 alpha) loses the digits of d^2 where alpha is large."""
-        t /= -2 * float(self.alpha)
+        t /= -2 * self._alpha
         t = in_place(xp.log1p, t)
         t *= -a
         return in_place(xp.exp, t)
@@ -238,10 +243,10 @@ class RationalQuadratic(Stationary):
 
     @property
     def _fused(self) -> tuple[Any, ...]:
-        return "rational", float(self.alpha)
+        return "rational", self._alpha
 
     def fourier_form(self) -> FourierForm | None:
-        return RationalForm(self.scale(), float(self.alpha))
+        return RationalForm(self.scale(), self._alpha)
 
 
 class Matern(Stationary):

@@ -188,6 +188,7 @@ def check_mercer(
     check_at_least("max_points", max_points, 2)
     kernel = as_kernel(kernel).bind(X)
     points = kernel.points(X)
+    kernel.layout.check_training(points)
     n_given = points.shape[0]
     indices = np.arange(n_given)
     if n_given > max_points:

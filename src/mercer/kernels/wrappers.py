@@ -365,8 +365,8 @@ class OnColumns(OnImages):
         return xp.take(X, on_device_of(np.array(positions), X, dtype=xp.int64), axis=1)
 
     def explicit_dim(self, n_features: int | None) -> int | None:
-        if n_features is None:
-            raise ValueError("OnColumns: n_features must be a number of columns, got None.")
+        if n_features is None:  # points are not vectors, such as sets of them
+            return None
         return self.kernel.explicit_dim(len(self.positions(n_features)))
 
     def fourier_form(self) -> FourierForm | None:

@@ -258,6 +258,9 @@ def stacked(first: Any, *others: Any) -> Any:
             "some rows are sparse and others dense: give all of one kind (X.toarray() or "
             "scipy.sparse.csr_array(X))."
         )
+    kinds = sorted({type(part).__module__.partition(".")[0] for part in parts} - {"builtins"})
+    if len(kinds) > 1:
+        raise TypeError(f"some rows are of {' and others of '.join(kinds)}: give all of one kind.")
     if sparse[0]:
         return scipy.sparse.vstack(parts, format="csr")
     if hasattr(first, "iloc"):

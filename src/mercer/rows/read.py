@@ -208,6 +208,7 @@ def read_sample(
         "a precomputed kernel has no values for rows in other samples: give the rows and a kernel "
         "on them, or coordinates of your matrix (KernelMap('precomputed'))."
     )
+    X = pts.collected(X)
     if is_stream(X):
         refuse_iterator(X, name, "a test")
     X = gather_few(X)  # then a test sees what it sees of an array

@@ -106,14 +106,14 @@ class Fisher:
         if spread is None:
             Y, kernel = np.asarray(problem.T), problem.kernel
             points = kernel.layout.in_double(problem.training.points)
-            left = Y - as_numpy(solution.prediction(points)) - s * a
-            left = s * (a.T @ Y + a.T @ left)
+            left = (s * a).T @ (2 * Y - as_numpy(solution.prediction(points)) - s * a)
         elif a is None or s == 0:
             fitted = as_numpy(spread.cross).T.astype(np.float64) @ as_numpy(solution.coef)
             left = np.diag(counts) - np.outer(counts, counts) / counts.sum() - fitted
         else:
-            w = as_numpy(solution.coef).astype(np.float64)
-            left = s * (s * (a.T @ a) + w.T @ w)
+            # Two numbers of size one, whatever the scale of the kernel.
+            a, w = s * a, s**0.5 * as_numpy(solution.coef).astype(np.float64)
+            left = a.T @ a + w.T @ w
         return cls.of((left + left.T) / 2, counts)
 
     @property

@@ -49,7 +49,8 @@ class OwnFeatures(ClosedSpace):
     def check_memory(self, n: int, *, dense: bool = True) -> None:
         """Refuse before all coordinates are computed; of sparse ones the values that are not zero,
         a number and an index each."""
-        needed = coordinates_bytes(n, self.rank, 2, itemsize(self.example))
+        size = itemsize(self.example)
+        needed = coordinates_bytes(n, self.rank, 2, size)
         if self.nonzeros is not None and not dense:
             needed = 2 * 16 * self.nonzeros
         limit = current().limit(self.example)
@@ -59,7 +60,8 @@ class OwnFeatures(ClosedSpace):
             raise MemoryLimitError(
                 f"{filled}the closed map of {self.kernel!r} has {self.rank} dimensions: {n} points "
                 f"need {readable(needed)}, memory_limit allows {readable(limit)}. Use "
-                "basis='cholesky' with max_rank, float32, or a larger memory_limit."
+                f"basis='cholesky' with max_rank, {'float32, ' * (size == 8)}or a larger "
+                "memory_limit."
             )
 
     def coordinates(self, X: Any) -> Any:

@@ -248,13 +248,14 @@ def partial_cholesky(
 
 def _too_large(n: int, r: int, residual: float, tol: float, F: Array, sampled: bool) -> str:
     held = readable(coordinates_bytes(n, r, size=itemsize(F)))
-    tol_that_fits = f"tol={1.01 * residual:.2g}, or " if residual < 0.98 and not sampled else ""
+    fits = [f"max_rank={r}"]
+    fits += [f"tol={1.01 * residual:.2g}"] if residual < 0.98 and not sampled else []
+    fits += ["float32 data for about twice the rank"] if itemsize(F) == 8 else []
     return (
         f"rank {r} reached with a largest relative residual of {residual:.3g} (tol={tol:.3g}), and "
         f"memory_limit leaves no room for more than {r} columns of {n} points "
-        f"({held}, and as much again for the result). What fits: "
-        f"max_rank={r}, or {tol_that_fits}float32 data for about twice the rank; else a larger "
-        "memory_limit."
+        f"({held}, and as much again for the result). What fits: {', or '.join(fits)}; else a "
+        "larger memory_limit."
     )
 
 

@@ -12,7 +12,7 @@ from .. import Kernel, KernelMap, RKHSFunction
 from ..engine import as_numpy, check_at_least, tiles, using
 from ..estimators import kernel_of
 from ..kernels import Input
-from .permutations import check_permutations
+from .permutations import beyond_rounding, check_permutations
 from .result import SHOWN_ROWS, TestResult, column_shares, require_columns
 from .samples import Samples
 from .spaces import USUAL, Spaces, generator, pool_size, usual_map
@@ -130,7 +130,7 @@ def _permuted(Phi, Psi, n_permutations, rng):
     """|cov(phi(x), psi(y))|^2 for every permutation of the y (rows, the given order first) and
     every scale."""
     n = len(Phi[0])
-    Phi = [A - A.mean(axis=0) for A in Phi]
+    Phi = [beyond_rounding(A - A.mean(axis=0), A) for A in Phi]
     squared = np.empty((n_permutations + 1, len(Phi)))
     with tiles.progress_bar("permutations", n_permutations + 1) as bar:
         for b in range(n_permutations + 1):
@@ -195,12 +195,14 @@ class IndependenceResult(TestResult):
             points = samples.written_out(sample.rows.take(held_out))
             require_columns(points)
             sides.append((samples, function, points))
-        values = [function(points) for _, function, points in sides]
+        values = [samples.at(function, points) for samples, function, points in sides]
         shares: dict[str, float] = {}
         for (samples, function, points), other in zip(sides, values[::-1]):
 
-            def covariance(rows: np.ndarray, f: Any = function, g: np.ndarray = other) -> float:
-                return float(np.mean(f(rows) * g))
+            def covariance(
+                rows: np.ndarray, at: Any = samples.at, f: Any = function, g: np.ndarray = other
+            ) -> float:
+                return float(np.mean(at(f, rows) * g))
 
             groups = samples.column_groups(points.shape[1])
             named = column_shares([(points, covariance)], groups, rng)

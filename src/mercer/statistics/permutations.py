@@ -28,6 +28,8 @@ _BLOCK = 256
 _MOST_PERMUTATIONS = 1_000_000
 # Sharpness of the soft maximum over scales: from a mean (0) to a maximum (infinity).
 _SHARPNESS = 3.0
+# Sums over equal rows agree to this share of them.
+_ROUNDING = 1e-14
 
 
 class RandomUnits:
@@ -75,6 +77,12 @@ def add_rows(sums: np.ndarray, units: np.ndarray, Phi: np.ndarray) -> None:
     sums += member @ Phi
 
 
+def beyond_rounding(differences: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Differences of such values, and 0 for what rounding has left of equal ones: standardised, it
+    would look like a difference."""
+    return np.where(np.abs(differences) > _ROUNDING * np.abs(values), differences, 0.0)
+
+
 # Coordinates of no rows, of any width.
 NO_ROWS = np.zeros((0, 1))
 
@@ -109,6 +117,7 @@ class UnitSums:
             mean_y = (labels @ units + self.y[-1]) / self.n_y
             # mean_x = (total - n_y mean_y) / n_x, so one product gives both means.
             delta = total / self.n_x - mean_y * (1 + self.n_y / self.n_x)
+            delta = beyond_rounding(delta, total / self.n_x)
             squared.append(np.stack([(delta[:, p] ** 2).sum(axis=1) for p in parts], axis=1))
         return np.concatenate(squared)
 
@@ -152,7 +161,7 @@ def _externally_standardised(v: np.ndarray) -> np.ndarray:
     function of the usual standardisation: no value is held back by having been part of the spread
     it is measured with."""
     m = len(v)
-    deviation = v - v.mean(axis=0)
+    deviation = beyond_rounding(v - v.mean(axis=0), v)
     total = (deviation**2).sum(axis=0)
     # Leaving out i: the mean moves by d_i / (m - 1), the sum of squares falls by d_i^2 m / (m - 1).
     # An outlier takes nearly all of the sum with it: what is left is at least its rounding.

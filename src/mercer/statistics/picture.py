@@ -49,7 +49,7 @@ def draw_result(result: Any, axes: Any) -> Any:
         return axes
     f, g = result.witness
     x, y = (samples.some_points(0, _SHOWN_ROWS) for samples in (result.x, result.y))
-    axes[2].scatter(f(x), g(y), s=8, alpha=0.5, color=OF_X, linewidths=0)
+    axes[2].scatter(result.x.at(f, x), result.y.at(g, y), s=8, alpha=0.5, color=OF_X, linewidths=0)
     axes[2].set(xlabel="f(x)", ylabel="g(y)")
     axes[2].set_title("Functions that vary together", loc="left")
     return axes
@@ -59,7 +59,7 @@ def _along_column(result, name, ax):
     """Both samples along a column, and the mean of the witness there."""
     x, y = (result.samples.some_points(which, _SHOWN_ROWS) for which in (0, 1))
     both = np.concatenate([x, y])
-    values = result.witness(both)
+    values = result.samples.at(result.witness, both)
     group = None if name is None else result.samples.column_groups(x.shape[1])[name]
     if group is None or len(group) > 1:
         # No single axis: the values of the witness themselves.

@@ -259,12 +259,13 @@ class TwoSampleResult(TestResult):
 
     def _gap_without(self, x, y):
         """mean f(x) - mean f(y) of changed rows x and y, for the witness f of all other rows."""
-        of_x = NO_ROWS if self._x_apart else as_numpy(self.kernel_map.transform(x))
-        of_y = as_numpy(self.kernel_map.transform(y))
+        at, coordinates = self.samples.at, self.kernel_map.transform
+        of_x = NO_ROWS if self._x_apart else at(coordinates, x)
+        of_y = at(coordinates, y)
         f = self.kernel_map.function(self._sums.difference(of_x, of_y))
 
         def gap(rows: np.ndarray) -> float:
-            values = as_numpy(f(rows))
+            values = at(f, rows)
             return float(values[: len(x)].mean() - values[len(x) :].mean())
 
         return gap

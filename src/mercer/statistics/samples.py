@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .. import Kernel, TableEncoder
-from ..engine import as_numpy, evenly, is_matrix
+from ..engine import as_numpy, evenly, is_matrix, on_device_of
 from ..rows import Training, read_sample, rows_at, stacked
 from ..tables import SampleEncoder
 from .bulk import column_units
@@ -92,7 +92,14 @@ class Samples:
         """Rows of a sample as points: a NumPy matrix where these are numbers, sparse or not."""
         points = self.points(rows)
         points = points.toarray() if hasattr(points, "toarray") else points
+        self.like = points[:1, ...]
         return as_numpy(points) if is_matrix(points) else points
+
+    def at(self, function: Any, rows: Any) -> np.ndarray:
+        """The values, as NumPy's, of a function or a map at rows that were written out: it takes
+        them where the sample lives."""
+        rows = on_device_of(rows, self.like) if is_matrix(self.like) else rows
+        return as_numpy(function(rows))
 
     def points(self, rows: Any) -> Any:
         """Rows of a sample as points of the kernel."""

@@ -14,6 +14,7 @@ from ..estimators import kernel_of
 from ..kernels import points as pts
 from ..rows import Training
 from .bulk import bound_to_bulk
+from .permutations import beyond_rounding
 from .samples import CHUNK_VALUES, Samples
 
 # Multiples of the kernel's own length scale that a test looks at unless it is told otherwise.
@@ -94,7 +95,13 @@ class Spaces:
                 own.set_params(random_state=int(rng.integers(2**31 - 1)))
             coordinates.append(as_numpy(own.fit_transform(pool)))
             maps.append(own)
-        return cls(maps, chosen), np.hstack(coordinates)
+        Phi = np.hstack(coordinates)
+        if not beyond_rounding(Phi - Phi[:1], Phi).any():
+            raise ValueError(
+                f"{bound!r} sees no difference between any rows: k(x, z) is the same for all of "
+                "them, up to rounding. Scale the data, or take another kernel or length scale."
+            )
+        return cls(maps, chosen), Phi
 
     def coordinates(self, points: Any) -> np.ndarray:
         """phi of every point at every scale, (n, sum of ranks)."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import Kernel, KernelMap
-from ..engine import is_matrix, tiles, using
+from ..engine import is_matrix, namespace, tiles, using
 from ..estimators import kernel_of
 from ..kernels import Input
 from .permutations import RandomUnits, UnitSums, check_permutations, unit_size
@@ -119,7 +119,7 @@ def check_enough(n_x: int, n_y: int, level: float) -> None:
 
 def check_spread(pool: Any, whose: str = "both samples", nothing: str = "to compare") -> None:
     """Rows that are all the same have nothing to tell."""
-    if is_matrix(pool) and bool((pool == pool[:1, ...]).all()):
+    if is_matrix(pool) and bool(namespace(pool).all(pool == pool[:1, ...])):
         raise ValueError(
             f"all rows of {whose} are the same: every column is constant, so there is nothing "
             f"{nothing}."
