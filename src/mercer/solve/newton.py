@@ -23,6 +23,7 @@ taken out. In it K is F F' of a few landmarks, which factors of their size inver
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -372,13 +373,13 @@ class _Workspace:
         return columns
 
     def _solved(self, t: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """The coefficients; by iterations where the equations are singular to rounding."""
+        """The coefficients; by iterations where the equations are singular to rounding, and zeros,
+        no step, where these see nothing but rounding either."""
         problem = _ridge(self.training, t[:, None], 1.0, weights, self.known)
-        try:
-            found = solve_ridge(problem, self.solver)
-        except CannotSolve:
-            found = solve_ridge(problem, "iterative")
-        return as_numpy(found.dual)[:, 0]
+        for solver in (self.solver, "iterative"):
+            with suppress(CannotSolve):
+                return as_numpy(solve_ridge(problem, solver).dual)[:, 0]
+        return np.zeros_like(t)
 
     @property
     def form(self) -> str:
