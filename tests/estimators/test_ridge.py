@@ -572,6 +572,26 @@ def test_cv_on_a_gram_matrix_knows_what_it_knows_on_the_rows(data, intercept, we
     assert model.error_bound(kernel(Z, X), diag=own).max() < 1e-9
 
 
+@pytest.mark.parametrize("form", ["dual", "primal"])
+def test_a_diag_that_cannot_be_k_of_z_and_z_is_said(data, form):
+    """It was a standard deviation of 0, and a bound of 0, without a word."""
+    X, y, Z = data
+    K, k_z, kernel_map = RBF(0.2)(X), RBF(0.2)(Z, X), KernelMap("precomputed")
+    model = KernelRidge(0.1, "precomputed", form=form).fit(K, y)
+    for wrong in (-1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match=r"diag must hold k\(z, z\), 0 or more"):
+            model.error_bound(k_z, diag=np.full(25, wrong))
+    ones, small = np.ones(25), np.full(25, 1e-3)
+    with pytest.warns(UserWarning, match=r"diag=0.001 of row 0 is not k\(z, z\)"):
+        std = model.predict(k_z, return_std=True, diag=small)[1]
+    assert np.all(std < model.predict(k_z, return_std=True, diag=ones)[1])
+    kernel_map.fit(K)
+    with pytest.warns(UserWarning, match="diag=0.001"):
+        assert np.all(kernel_map.residual(k_z, diag=small) == 0)
+    with pytest.warns(UserWarning, match="diag=0.001"):
+        assert kernel_map.distances(k_z, diag=small)[0, 1] > 0
+
+
 def test_cv_on_an_indefinite_matrix_says_what_would_have_standard_deviations(data):
     X, y, _ = data
     K = RBF(0.1)(X) - 0.5 * np.eye(60)

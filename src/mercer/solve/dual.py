@@ -197,8 +197,8 @@ class DualSolution(RidgeSolution):
 
     def variance(self, points: Any, diag: Any = None) -> Any:
         Z = self.prediction.fitted(points)
-        ways, like = self._ways(Z), self.prediction.W
-        own = self.kernel.layout.own_values(self.kernel, Z, diag, like)
+        ways, layout = self._ways(Z), self.kernel.layout
+        own = layout.own_values(self.kernel, Z, diag, self.prediction.W)
         upper = sum(len(where) for where, exact in ways if exact is None)
         if upper:
             warnings.warn(
@@ -213,7 +213,8 @@ class DualSolution(RidgeSolution):
             for where, exact in ways:
                 if len(where):
                     explained[where] = as_numpy((exact or self._by_some)(pts.take(Z, where), alpha))
-            return own - on_device_of(explained, own) + self._of_mean(Z, alpha)
+            rest = layout.unexplained(own, on_device_of(explained, own), diag)
+            return rest + self._of_mean(Z, alpha)
 
         return self.per_target(of)
 
