@@ -127,7 +127,9 @@ def first_of(offers: list[tuple[Solver, Way]]) -> Solver:
         return offers[0][0]
     reasons = "; ".join(f"{solver.name}: {way.refusal}" for solver, way in offers)
     small = any(isinstance(way.refusal, TooLarge) for _, way in offers)
-    raise (MemoryLimitError if small else ValueError)(f"no solver takes this problem. {reasons}.")
+    helps = " Allow more memory, or pass kernel=KernelMap(kernel, max_rank=...)." if small else ""
+    kind = MemoryLimitError if small else ValueError
+    raise kind(f"no solver takes this problem. {reasons}.{helps}")
 
 
 # --- plans ----------------------------------------------------------------------------------------

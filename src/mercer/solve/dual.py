@@ -328,9 +328,12 @@ class Direct(DualSolver):
         n, rule = problem.n, problem.alpha
         # Values, the factor, and passes over both for the residual and its certificate.
         counts = {"values": n**2 / 2, "operations": n**3 / 3, "passes": 6 * n**2}
-        # The factor may stand in the place of K.
+        # The only factor may stand in the place of K; those of a Gram matrix are kept.
+        factors = len(np.unique(rule.values)) if isinstance(rule, Given) else 1
         fits = matrix_bytes(n, 2) <= problem.limit or not is_numpy(problem.training.points)
-        copies = 2.0 if fits else 1.1
+        copies = 2.0 if fits or factors > 1 else 1.1
+        given = problem.kernel.layout.given_matrices(problem.training.points)
+        copies += (factors - 1) * len(given)
         if isinstance(rule, LeaveOneOut) and rule.near is None:
             copies = 6  # eigenvectors, with what LAPACK needs for them, and their scaled copy
             counts["eigen"] = n**3
@@ -397,11 +400,13 @@ def _solved(
     chosen = float(alphas.max())
     in_place = is_numpy(K) and one and matrix_bytes(K.shape[0], 2) > problem.limit
     kernel, rows = problem.kernel, problem.training.points
+    keep = one or bool(kernel.layout.given_matrices(rows))
     while True:
         right = RightSides.of(T, alphas, problem.intercept)
         B, penalties = right.columns, right.penalties
         try:
-            X, left, factors = solve_regularized(K, B, penalties, noise, in_place=in_place)
+            how = {"in_place": in_place, "keep": keep}
+            X, left, factors = solve_regularized(K, B, penalties, noise, **how)
             break
         except CannotSolve:
             if fixed or isinstance(problem.alpha, Given) or in_place:

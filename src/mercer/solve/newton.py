@@ -320,9 +320,12 @@ class _Workspace:
         kernel, X = self.training.kernel, self.training.points
         q = problem.targets.shape[1]
         self.limit = self.training.resources.limit(X) - vectors_of(kernel, X, q)
-        self.solver: Solver = first_of(problem.offers())
+        offers = problem.offers()
+        self.solver: Solver = first_of(offers)
         self.X, self.known = kernel.layout.in_double(X), Preconditioning()
         room = self.limit
+        if self.solver.name == "direct":  # a step holds the kernel matrix and a factor
+            room -= offers[0][1].bytes or 0
         if self.solver.name == "iterative" and self.training.workers is None:
             most = int((_FACTORS * max(1, self.limit) / matrix_bytes(1, q)) ** 0.5)
             self.known = Preconditioning(landmarks=self._landmarks(max(1, most), q > 1))
