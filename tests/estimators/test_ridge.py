@@ -592,6 +592,23 @@ def test_a_diag_that_cannot_be_k_of_z_and_z_is_said(data, form):
         assert kernel_map.distances(k_z, diag=small)[0, 1] > 0
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+def test_what_is_not_a_kernel_has_predictions_and_no_certificate(data, intercept):
+    """Next to the smallest eigenvalue errors were 1e10 times the bound."""
+    X, y, _ = data
+    K = RBF(0.1)(X) - 0.5 * np.eye(60)
+    model = KernelRidge(0.6, "precomputed", form="dual", fit_intercept=intercept).fit(K, y)
+    if not intercept:
+        expected = K @ np.linalg.solve(K + 0.6 * np.eye(60), y)
+        assert_allclose(model.predict(K), expected, atol=1e-9)
+    with pytest.raises(ValueError, match="the similarity is not a kernel"):
+        model.error_bound(K, diag=np.full(60, 0.5))
+    with pytest.raises(ValueError, match=r"or indefinite\. Use an alpha"):
+        model.set_params(alpha=0.1).fit(K, y)
+    function = FromFunction(lambda a, b: float(np.exp(-((a - b) ** 2).sum())))
+    assert KernelRidge(0.6, function, form="dual").fit(X, y).error_bound(X).max() < 1e-9
+
+
 def test_cv_on_an_indefinite_matrix_says_what_would_have_standard_deviations(data):
     X, y, _ = data
     K = RBF(0.1)(X) - 0.5 * np.eye(60)

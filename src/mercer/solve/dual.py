@@ -5,7 +5,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,9 +27,9 @@ from ..engine import (
     tiles,
 )
 from ..expansion import Expansion
-from ..kernels import Kernel
+from ..kernels import Kernel, NotPSDError, Precomputed
 from ..kernels import points as pts
-from ..space import Landmarks
+from ..space import Landmarks, refute_by_sample
 from .problem import Given, LeaveOneOut, RidgeProblem
 from .regularized import (
     STEP,
@@ -354,7 +354,7 @@ class Direct(DualSolver):
             choice, path = choose_on_matrix(K, T, w, rows)
         if kernel.is_proven:
             path = None  # several matrices of the size of K are free for the factor
-        alphas, found = rows.alphas(choice), None
+        alphas, found, is_refuted = rows.alphas(choice), None, not kernel.is_proven and _refuted(K)
         if path is None or not path.is_indefinite:
             try:
                 found = _solved(rows, K, T, w, alphas, fixed=path is not None)
@@ -363,6 +363,8 @@ class Direct(DualSolver):
                     raise
         if found is not None:
             (solved, alphas, factors), path = found, None
+            if is_refuted:  # there is no space whose norm would bound anything
+                solved = replace(solved, error_norms=None, intercept_errors=None)
         elif path is not None:  # it has set the negative eigenvalues of a similarity to zero
             (W, b), ones, factors = path.duals(alphas[0]), None, {}
             if rows.intercept and not is_gram:  # where leave-one-out errors and variances are known
@@ -381,6 +383,15 @@ class Direct(DualSolver):
         for alpha, C in factors.items() if known is None else ():
             solution.cached(alpha, lambda C=C: C)
         return solution
+
+
+def _refuted(K: Array) -> bool:
+    """Whether these kernel values are not those of a kernel: as far as some of the rows tell."""
+    try:
+        refute_by_sample(Precomputed(), K)
+    except NotPSDError:
+        return True
+    return False
 
 
 def _solved(

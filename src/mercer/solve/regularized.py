@@ -72,7 +72,7 @@ def solve_regularized(
             at_least = "" if in_place else f" of at least {_safe(A, part, alpha, noise):.1g}"
             raise CannotSolve(
                 f"alpha={alpha:g} is too small for this kernel: the equations are singular to "
-                f"rounding. Use an alpha{at_least}."
+                f"rounding, or indefinite. Use an alpha{at_least}."
             )
         return X, residual
 
