@@ -24,6 +24,7 @@ from mercer import (
     KernelRidgeCV,
     Linear,
     Matern,
+    NotPSDError,
     Polynomial,
     Precomputed,
 )
@@ -607,6 +608,15 @@ def test_what_is_not_a_kernel_has_predictions_and_no_certificate(data, intercept
         model.set_params(alpha=0.1).fit(K, y)
     function = FromFunction(lambda a, b: float(np.exp(-((a - b) ** 2).sum())))
     assert KernelRidge(0.6, function, form="dual").fit(X, y).error_bound(X).max() < 1e-9
+
+
+def test_iterations_test_more_than_the_columns_of_landmarks(rng):
+    """One small negative eigenvalue among 400: errors were 60 times the bound."""
+    Q = np.linalg.qr(rng.normal(size=(400, 400)))[0]
+    K = Q @ np.diag([-1e-3, *rng.uniform(0, 3, size=399)]) @ Q.T
+    model = KernelRidge(1e-3 * (1 + 1e-6), "precomputed", form="iterative")
+    with pytest.raises(NotPSDError, match="indefinite='clip'"):
+        model.fit((K + K.T) / 2, rng.normal(size=400))
 
 
 def test_cv_on_an_indefinite_matrix_says_what_would_have_standard_deviations(data):

@@ -19,7 +19,7 @@ from ..engine import (
     matrix_bytes,
     one_blas_thread,
 )
-from ..space import factorize
+from ..space import factorize, refute_by_sample
 from .dual import FEW, DualSolution, DualSolver, RightSides
 from .iterations import solve_iteratively
 from .optimal_scoring import Shrinkage
@@ -119,6 +119,8 @@ class Iterative(DualSolver):
 
     def _solve(self, problem: RidgeProblem) -> "_IterativeSolution":
         rows, kernel, points = problem.with_weight, problem.kernel, problem.training.points
+        if problem.preconditioning.product is None:  # else it was tested, once for all steps
+            refute_by_sample(kernel, points)  # landmarks see pairs with them alone
         quick, tol = self._replaces_a_factor(problem), self._tol(problem)
         choice, known = self._choice(problem)
         shared = {"landmarks": known.landmarks, "product": known.product} if known else {}
