@@ -8,8 +8,20 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
-from mercer import RBF, Chunks, KernelMap, Linear, Matern, Polynomial, Precomputed
+from mercer import (
+    RBF,
+    Chunks,
+    KernelLogistic,
+    KernelMap,
+    KernelRidge,
+    Linear,
+    Matern,
+    Polynomial,
+    Precomputed,
+    plan,
+)
 from mercer.engine.memory import MemoryLimitError, budget
 from mercer.space import cholesky
 
@@ -70,6 +82,31 @@ def test_the_limit_holds(rng, kernel, basis, share, monkeypatch):
         assert share < 1
         return
     assert used <= limit + n * n * 8 // 2  # tiles and panels, and not a matrix more
+
+
+@pytest.mark.parametrize("share", [1.2, 2.1])
+def test_the_limit_holds_for_several_penalties_and_for_steps_of_newton(share, rng):
+    """A factor was kept for each penalty, and one step's matrices beside those of all steps."""
+    n = 1200
+    X, Y = rng.normal(size=(n, 10)), rng.normal(size=(n, 3))
+    limit = int(share * 8 * n * n)
+    ridge = KernelRidge([0.1, 0.2, 0.3], RBF(0.1), memory_limit=limit)
+    planned = plan(ridge, X, Y)
+    assert planned.choice == ("dual" if share > 2 else "iterative")
+    assert peak(lambda: ridge.fit(X, Y)) <= min(limit, planned.ways[0].bytes) + n * n * 2
+    logistic = KernelLogistic(1.0, RBF(0.1), memory_limit=limit)
+    assert peak(lambda: logistic.fit(X, Y[:, 0] > 0)) <= limit + n * n * 2
+    K, alphas = RBF(0.1)(X), np.array([0.1, 0.2, 0.3])
+    expected = [K @ np.linalg.solve(K + a * np.eye(n), t) for a, t in zip(alphas, Y.T)]
+    assert_allclose(ridge.predict(X), np.stack(expected, axis=1), atol=1e-3)
+
+
+def test_several_factors_of_a_gram_matrix_are_in_the_prediction(rng):
+    """They are kept, since the matrix cannot be made again."""
+    K = RBF(0.1)(rng.normal(size=(300, 3)))
+    model = KernelRidge([0.1, 0.2, 0.3], "precomputed", form="dual")
+    with pytest.raises(MemoryLimitError, match=r"take 2\.88 MB"):
+        model.set_params(memory_limit=int(3.9 * K.nbytes)).fit(K, K[:, :3])
 
 
 def test_the_limit_holds_for_a_gram_matrix(rng):

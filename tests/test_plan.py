@@ -90,7 +90,7 @@ def test_memory_limits_count(kernel, limit):
     model = KernelRidge(0.1, kernel, memory_limit=limit)
     planned = plan(model, X, y)
     if planned.ways[0].refusal is not None:
-        with pytest.raises(MemoryLimitError, match="no solver"):
+        with pytest.raises(MemoryLimitError, match=r"no solver.* pass kernel=KernelMap\(kernel"):
             model.fit(X, y)
         return
     assert model.fit(X, y).form_ == planned.choice
@@ -140,6 +140,25 @@ def test_sources(monkeypatch):
     da = pytest.importorskip("dask.array", reason="pip install mercer[dask]")
     model.fit(da.from_array(X, chunks=(100, 2)), y)
     assert model.form_ == plan(model, da.from_array(X, chunks=(100, 2)), y).choice == "primal"
+
+
+def test_a_map_of_rows_in_pieces_passes_over_them(monkeypatch):
+    """The rows were gathered, and planned for as an array is."""
+    monkeypatch.setattr("mercer.rows.gather.SAMPLE", 150)
+    X, y = data(300, 2)
+    rows = Chunks(lambda: (X[a : a + 70] for a in range(0, 300, 70)))
+    planned = plan(KernelMap(RBF(1.0)), rows)
+    assert planned.choice == "streamed"
+    assert planned.rows == 300
+    assert str(planned).count("are passed over") == 2
+    few = Chunks(lambda: (X[a : a + 70] for a in range(0, 140, 70)))
+    assert plan(KernelMap(RBF(1.0)), few).choice == "stored"
+    for basis in ("closed", "auto"):
+        with pytest.raises(ValueError, match="what landmarks cost"):
+            plan(KernelMap(Linear(), basis=basis), rows)
+    text = str(plan(KernelRidge(0.1, RBF(1.0)), rows, y))
+    assert "0 rows" not in text
+    assert "the only one that passes over rows" in text
 
 
 def test_devices(there):

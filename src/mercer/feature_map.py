@@ -109,8 +109,8 @@ class FeatureMap(TravelsAsNumPy):
     def residual(self, X: Any, diag: Any = None) -> Any:
         """rho^2(x) = k(x, x) - |phi(x)|^2 for every row."""
         points = self.fitted(X)
-        rho2 = self.diagonal(points, diag) - self.space.squared_norms(points)
-        return positive_part(rho2)
+        seen = self.space.squared_norms(points)
+        return self.kernel.layout.unexplained(self.diagonal(points, diag), seen, diag)
 
     def bound(self, X: Any, Y: Any = None, *, diag: Any = None, diag_Y: Any = None) -> Any:
         """A bound of |k(x, y) - phi(x) . phi(y)| for every pair (space/certificate.py)."""
@@ -157,7 +157,8 @@ class FeatureMap(TravelsAsNumPy):
                         "distances of a precomputed kernel take one set of points (with diag=); "
                         "for two sets pass residual=False."
                     )
-                left = right = self.diagonal(X, diag)
+                own = self.diagonal(X, diag)
+                left = right = left + self.kernel.layout.unexplained(own, left, diag)
         else:
             left, right = self.kernel.diagonal(X), self.kernel.diagonal(other)
             xp = namespace(left)

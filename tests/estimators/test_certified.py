@@ -449,6 +449,17 @@ def test_beyond_memory_landmarks_take_over(moons):
         KernelSVC(1.0, RBF(1.0), memory_limit="6MB", solver="dual").fit(X, y)
 
 
+@pytest.mark.parametrize("limit", [1000, 100_000, 500_000])
+def test_a_little_memory_is_never_a_sample_without_one_of_the_classes(limit, rng):
+    """Room for 40 to 200 rows: the first of a sample are of one class, and there may be none."""
+    X = rng.normal(size=(600, 3))
+    y = X[:, 0] + rng.normal(size=600) > 0
+    assert KernelSVC(1.0, RBF(0.5), memory_limit=limit).fit(X, y).solver_ == "landmarks"
+    if limit < 500_000:
+        with pytest.raises(MemoryLimitError, match=r"C='auto' solves for 100 rows .*as a number"):
+            KernelSVC("auto", RBF(0.5), memory_limit=limit).fit(X, y)
+
+
 @pytest.mark.parametrize("model", [KernelSVC, KernelLogistic])
 def test_coordinates_beyond_the_limit_are_refused_as_such(model, rng, monkeypatch):
     """As by all other estimators: MemoryLimitError, which is a ValueError too."""

@@ -24,6 +24,7 @@ from mercer import (
     KernelRidgeCV,
     Linear,
     Matern,
+    NotPSDError,
     Polynomial,
     Precomputed,
 )
@@ -570,6 +571,52 @@ def test_cv_on_a_gram_matrix_knows_what_it_knows_on_the_rows(data, intercept, we
     for found, expected in zip(answers, known.predict(Z, return_std=True)):
         assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
     assert model.error_bound(kernel(Z, X), diag=own).max() < 1e-9
+
+
+@pytest.mark.parametrize("form", ["dual", "primal"])
+def test_a_diag_that_cannot_be_k_of_z_and_z_is_said(data, form):
+    """It was a standard deviation of 0, and a bound of 0, without a word."""
+    X, y, Z = data
+    K, k_z, kernel_map = RBF(0.2)(X), RBF(0.2)(Z, X), KernelMap("precomputed")
+    model = KernelRidge(0.1, "precomputed", form=form).fit(K, y)
+    for wrong in (-1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match=r"diag must hold k\(z, z\), 0 or more"):
+            model.error_bound(k_z, diag=np.full(25, wrong))
+    ones, small = np.ones(25), np.full(25, 1e-3)
+    with pytest.warns(UserWarning, match=r"diag=0.001 of row 0 is not k\(z, z\)"):
+        std = model.predict(k_z, return_std=True, diag=small)[1]
+    assert np.all(std < model.predict(k_z, return_std=True, diag=ones)[1])
+    kernel_map.fit(K)
+    with pytest.warns(UserWarning, match="diag=0.001"):
+        assert np.all(kernel_map.residual(k_z, diag=small) == 0)
+    with pytest.warns(UserWarning, match="diag=0.001"):
+        assert kernel_map.distances(k_z, diag=small)[0, 1] > 0
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_what_is_not_a_kernel_has_predictions_and_no_certificate(data, intercept):
+    """Next to the smallest eigenvalue errors were 1e10 times the bound."""
+    X, y, _ = data
+    K = RBF(0.1)(X) - 0.5 * np.eye(60)
+    model = KernelRidge(0.6, "precomputed", form="dual", fit_intercept=intercept).fit(K, y)
+    if not intercept:
+        expected = K @ np.linalg.solve(K + 0.6 * np.eye(60), y)
+        assert_allclose(model.predict(K), expected, atol=1e-9)
+    with pytest.raises(ValueError, match="the similarity is not a kernel"):
+        model.error_bound(K, diag=np.full(60, 0.5))
+    with pytest.raises(ValueError, match=r"or indefinite\. Use an alpha"):
+        model.set_params(alpha=0.1).fit(K, y)
+    function = FromFunction(lambda a, b: float(np.exp(-((a - b) ** 2).sum())))
+    assert KernelRidge(0.6, function, form="dual").fit(X, y).error_bound(X).max() < 1e-9
+
+
+def test_iterations_test_more_than_the_columns_of_landmarks(rng):
+    """One small negative eigenvalue among 400: errors were 60 times the bound."""
+    Q = np.linalg.qr(rng.normal(size=(400, 400)))[0]
+    K = Q @ np.diag([-1e-3, *rng.uniform(0, 3, size=399)]) @ Q.T
+    model = KernelRidge(1e-3 * (1 + 1e-6), "precomputed", form="iterative")
+    with pytest.raises(NotPSDError, match="indefinite='clip'"):
+        model.fit((K + K.T) / 2, rng.normal(size=400))
 
 
 def test_cv_on_an_indefinite_matrix_says_what_would_have_standard_deviations(data):

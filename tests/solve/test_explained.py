@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer import KernelRegressor, Matern
+from mercer import KernelRegressor, KernelRidge, Matern, Polynomial
 from mercer.engine.resources import Resources
 from mercer.learn.observations import Observations
 from mercer.solve import dual, iterative, solve_ridge
@@ -165,8 +165,13 @@ def test_a_regressor_by_iterations_predicts_the_same(rng):
 def test_an_end_without_convergence_is_said(rows, rng):
     Z, options = rng.normal(size=(20, 3)), {"kernel": ROUGH, "limit": "1MB"}
     hopeless = replace(problem_of(rows, 1e-6, **options), max_iter=2, tol=1e-12)
-    with pytest.raises(CannotSolve, match=r"found no solution.*memory_limit"):
+    with pytest.raises(CannotSolve, match=r"max_iter=2 .* no solution was found.*memory_limit"):
         solve_ridge(hopeless, "iterative")
+    X = np.c_[rng.normal(2000, 10, size=50), rng.normal(size=50)]
+    lost = KernelRidge(1.0, Polynomial(3), form="iterative", fit_intercept=True)
+    with pytest.raises(ValueError, match=r"rounding ended .* What helps: a larger alpha"):
+        lost.fit(X, X[:, 1])  # however much memory
+    lost.set_params(alpha=1e12).fit(X, X[:, 1])
     problem = replace(problem_of(rows, 1.0, **options), max_iter=6, tol=1e-12)
     with pytest.warns(ConvergenceWarning, match="certified error"):
         rough = solve_ridge(problem, "iterative")

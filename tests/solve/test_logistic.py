@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.special import expit, softmax
 from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from mercer import RBF, KernelLogistic, KernelMap, Linear
+from mercer import RBF, KernelLogistic, KernelMap, Linear, Polynomial
 from mercer.rows import Training
 from mercer.solve import SOLVERS
 from mercer.solve import newton as logistic
@@ -252,6 +253,15 @@ def test_the_best_intercept_balances_probabilities():
     for share in (1e-6, 0.5, 1 - 1e-6):
         b = _best_log_intercept(values, C, share * C.sum())
         assert_allclose(C @ expit(values + b), share * C.sum(), rtol=1e-9)
+
+
+def test_a_matrix_that_is_all_rounding_beside_the_penalty_ends_with_a_warning(rng):
+    """Values of 1e24: neither a factor nor iterations find a step."""
+    X, y = 1e3 + rng.normal(size=(30, 1)), np.arange(30) % 2
+    with pytest.warns(ConvergenceWarning, match="standardised columns"):
+        model = KernelLogistic(1.0, Polynomial(4, coef0=0.0) * RBF(1.0)).fit(X, y)
+    assert not model.converged_
+    assert not model.certain(X).any()
 
 
 def test_classes_that_are_nearly_certain_are_solved_to_rounding(rng):

@@ -132,6 +132,14 @@ def test_all_best_intercepts_are_found():
     assert_allclose((least, most), (-0.95, 0.95))
 
 
+def test_an_intercept_is_known_to_rounding_at_best(rng):
+    """Values of 1e-22 vanish beside labels of one: b* = -1 + 1.9e-22 was known without an error."""
+    X, y = two_classes(rng, 13)
+    problem = problem_of(Polynomial(4, gamma=1e-6, coef0=0.0), 1e-3 * X, y, 1e5)
+    certificate = problem.solve().certificate
+    assert certificate.shift >= np.finfo(float).eps
+
+
 def test_the_best_intercept_is_a_weighted_quantile(rng):
     y = np.where(rng.random(50) > 0.3, 1.0, -1.0)
     C, values = rng.uniform(0.1, 3, size=50), rng.normal(size=50)

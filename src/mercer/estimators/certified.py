@@ -30,6 +30,7 @@ from ..engine import (
     namespace,
     on_device_of,
     positive_part,
+    readable,
     row_norms,
     tiles,
 )
@@ -46,6 +47,9 @@ from .map_method import Labels, MapMethod, functions
 
 # Candidates of C="auto", and the folds that choose.
 CANDIDATES, _FOLDS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0), 5
+
+# Rows that choose it, at least.
+_FEWEST = 100
 
 # Squares of larger ones leave the range of numbers.
 _MOST_C = 1e100
@@ -149,7 +153,14 @@ class CertifiedClassifier(Labels, MapMethod):
 
     def _sample_for_C(self, rows, most):
         """(rows that choose C, their kernel matrix): it and its parts fit the memory."""
-        fit = int((self._room(rows) / matrix_bytes(1, copies=4)) ** 0.5)
+        room = self._room(rows)
+        fit, few = int((room / matrix_bytes(1, copies=4)) ** 0.5), min(_FEWEST, len(rows.codes))
+        if fit < few:
+            raise MemoryLimitError(
+                f"C='auto' solves for {few} rows at least, which takes "
+                f"{readable(matrix_bytes(few, copies=4))}; memory_limit allows {readable(room)}. "
+                "Raise it, or give C as a number."
+            )
         drawn = np.random.default_rng(0).permutation(len(rows.codes))
         some = np.sort(drawn[: min(most, fit)])
         return some, gram_of(rows, some)
@@ -253,7 +264,7 @@ class CertifiedClassifier(Labels, MapMethod):
             warnings.warn(
                 f"the certified error of the function is {norms[j]:.3g}, more than "
                 f"tol={self.tol:g} times its norm {certificates[j].norm:.3g}. The bound holds all "
-                "the same. What helps: a smaller C, or a larger tol.",
+                "the same. What helps: a smaller C, standardised columns, or a larger tol.",
                 ConvergenceWarning,
                 stacklevel=6,
             )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..engine import Domain, is_integer
 from ..kernels import Input
+from ..rows import HeldRows, gather
 from ..solve import Given, Plan, RidgeProblem
 from .certified import CertifiedClassifier
 from .kernel_map import KernelMap, map_options, read_rows
@@ -62,23 +64,30 @@ def plan(
         if y is None:
             raise ValueError("y must be passed: support vectors depend on the classes.")
         return model.__plan__(X, y, sample_weight)
+    if isinstance(model, KernelMap):
+        return _plan_of_map(model, X)
     y = np.zeros(_n_rows(X)) if y is None else y  # their number counts, not their values
     if isinstance(model, RidgeEstimator):
         problem, solver, _ = model.__ridge_problem__(X, y, sample_weight)
         if problem.map is not None and problem.map.basis == "fourier":
             raise _without_landmarks("fourier")
         return Plan.of_solvers(problem, solver)
-    if isinstance(model, KernelMap):
-        own = KernelMap(model.kernel)  # learns the names of the columns in place of the model
-        found = read_rows(model, X, y, owner=own, targets="numbers", why="plan")
-        options = map_options(model)
-        basis = options.basis_for(found.kernel, found.points) if found.is_held else model.basis
-        if basis in ("closed", "fourier"):
-            raise _without_landmarks(basis)
-        problem = RidgeProblem(found, found.T, Given(np.ones(1)), map=options)
-        return Plan.of_map(problem)
     known = "KernelRidge, KernelRidgeCV, KernelMap, KernelSVC, KernelLogistic"
     raise TypeError(f"plan takes {known}, KernelRegressor or KernelClassifier, got {model!r}.")
+
+
+def _plan_of_map(model, X):
+    own = KernelMap(model.kernel)  # learns the names of the columns in place of the model
+    found, options, passed = read_rows(model, X, owner=own), map_options(model), 0
+    if not found.is_held:  # planned by the sample with which a fit begins
+        sample = found.rows.sample(gather.SAMPLE, found.resources.rng())
+        kernel = found.kernel.bind_points(sample.points, found.rows.names)
+        found, passed = replace(found, kernel=kernel, rows=HeldRows(sample.points)), sample.n
+    basis = options.basis_for(found.kernel, found.points)
+    if basis in ("closed", "fourier"):
+        raise _without_landmarks(basis)
+    T = np.zeros((found.points.shape[0], 1))
+    return Plan.of_map(RidgeProblem(found, T, Given(np.ones(1)), map=options), passed)
 
 
 def _without_landmarks(basis):

@@ -196,7 +196,7 @@ class RidgeEstimator(MultiOutputMixin, RegressorMixin, MapMethod):
         `diag`, the k(z, z). f* solves the same problem with the kernel itself: where the kernel is
         a KernelMap of few landmarks, the bound says what they miss. The primal form and form
         "fourier" take all errors to have the same sign: their bound is thousands of times the error
-        that is seen.
+        that is seen. A similarity that is not a kernel has no such norm, and no bound.
         """
         points = self._points(X)
         bounds = self.solution_.error_bound(points, diag)

@@ -3,13 +3,24 @@
 `kernel.layout` is one of the two; what differs between them is a method here.
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
-from ..engine import is_array, is_matrix, namespace, on_device_of, positive_part, require, tiles
+from ..engine import (
+    as_numpy,
+    eps_of,
+    is_array,
+    is_matrix,
+    namespace,
+    on_device_of,
+    positive_part,
+    require,
+    tiles,
+)
 from .points import as_objects, as_vectors, looks_numeric, naming, take
 from .types import Array
 
@@ -110,7 +121,27 @@ class DataRows:
             f"diag must hold k(z, z) for each of the {points.shape[0]} rows, got shape "
             f"{tuple(own.shape)}.",
         )
+        host = as_numpy(own)
+        wrong = host[~((host >= 0) & (host < np.inf))]
+        require(not len(wrong), f"diag must hold k(z, z), 0 or more and finite, got {wrong[:1]}.")
         return own
+
+    def unexplained(self, own: Any, explained: Any, diag: Any = None) -> Any:
+        """k(z, z) less what the training rows explain of it, at least 0; said where the `diag` that
+        was given for k(z, z) is less."""
+        rest = own - explained
+        if diag is not None:
+            known, part = as_numpy(own), as_numpy(explained)
+            far = np.flatnonzero(part - known > 10 * eps_of(rest) ** 0.5 * part)
+            if len(far):
+                warnings.warn(
+                    f"diag={known[far[0]]:.4g} of row {far[0]} is not k(z, z), or these values are "
+                    f"not those of a kernel: the training rows explain {part[far[0]]:.4g} of it. "
+                    f"What they leave of {len(far)} such rows is taken to be 0.",
+                    UserWarning,
+                    stacklevel=6,
+                )
+        return positive_part(rest)
 
     def largest_terms(self, kernel: Any, points: Array) -> Array:
         """Numbers that overflow where k(x, x) does, or before."""

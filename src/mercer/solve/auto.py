@@ -61,6 +61,8 @@ class Way:
     def __str__(self) -> str:
         if self.seconds is None or self.bytes is None:
             return f"{self.name:10} {self.refusal}"
+        if not self.seconds:
+            return f"{self.name:10} the only one that passes over rows; the rank decides its cost"
         time = time_in_words(self.seconds)
         return f"{self.name:10} {time:>8} of one core, {readable(self.bytes)}"
 
@@ -140,7 +142,9 @@ def first_of(offers: list[tuple[Solver, Way]]) -> Solver:
         return offers[0][0]
     reasons = "; ".join(f"{solver.name}: {way.refusal}" for solver, way in offers)
     small = any(isinstance(way.refusal, TooLarge) for _, way in offers)
-    raise (MemoryLimitError if small else ValueError)(f"no solver takes this problem. {reasons}.")
+    helps = " Allow more memory, or pass kernel=KernelMap(kernel, max_rank=...)." if small else ""
+    kind = MemoryLimitError if small else ValueError
+    raise kind(f"no solver takes this problem. {reasons}.{helps}")
 
 
 # --- plans ----------------------------------------------------------------------------------------
@@ -183,9 +187,12 @@ class Plan:
         return cls.of(problem, [way for _, way in offered(problem)])
 
     @classmethod
-    def of_map(cls, problem: RidgeProblem) -> "Plan":
-        """Ways in which KernelMap may fit: K stored, its columns at landmarks, or in passes."""
-        n, options = problem.n, problem.map
+    def of_map(cls, problem: RidgeProblem, passed: int = 0) -> "Plan":
+        """Ways in which KernelMap may fit: K stored, its columns at landmarks, or in passes.
+
+        passed : rows of a stream or a Dask collection, of which the problem has a sample
+        """
+        n, options = passed or problem.n, problem.map
         most = n if options is None or options.max_rank is None else options.max_rank
         r = min(problem.rank, most)
         passes = MapBytes.streamed(r, gather.SAMPLE)
@@ -194,14 +201,16 @@ class Plan:
             "partial": Cost.of(MapBytes.partial(n, r), values=n * r, operations=2 * n * r**2),
             "streamed": Cost.of(passes, values=1.2 * n * r, operations=(n + 40_000) * r**2),
         }
-        ways = [
-            Way.with_cost(name, cost, TooLarge.beyond("its arrays", cost.bytes, problem.limit))
-            for name, cost in costs.items()
-        ]
+        ways = []
+        for name, cost in costs.items():
+            refusal: str | None = TooLarge.beyond("its arrays", cost.bytes, problem.limit)
+            if passed and name != "streamed":
+                refusal = f"rows in pieces, more than {gather.SAMPLE:,}, are passed over"
+            ways.append(Way.with_cost(name, cost, refusal))
         # As factorize does: the whole matrix where it fits, then columns, then passes.
         columns = r < n and r == most
         ways.sort(key=lambda way: (way.refusal is not None, columns and way.name != "partial"))
-        return cls.of(problem, ways)
+        return replace(cls.of(problem, ways), rows=n)
 
     @property
     def choice(self) -> str:
@@ -212,6 +221,8 @@ class Plan:
     def __str__(self) -> str:
         memory = f"{readable(self.limit)} of memory:"
         lines = [f"{self.rows:,} rows, a kernel matrix of rank {self.rank:,} or so, {memory}"]
+        if not self.rows:
+            lines = [f"rows in pieces, which a fit counts as it passes over them, {memory}"]
         taken = self.ways[0] if self.ways[0].refusal is None else None
         lines += [f" {'->' if way is taken else '  '} {way}" for way in self.ways]
         return "\n".join(lines)

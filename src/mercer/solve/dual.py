@@ -5,7 +5,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,9 +27,9 @@ from ..engine import (
     tiles,
 )
 from ..expansion import Expansion
-from ..kernels import Kernel
+from ..kernels import Kernel, NotPSDError, Precomputed
 from ..kernels import points as pts
-from ..space import Landmarks
+from ..space import Landmarks, refute_by_sample
 from .problem import Given, LeaveOneOut, RidgeProblem
 from .regularized import (
     STEP,
@@ -197,8 +197,8 @@ class DualSolution(RidgeSolution):
 
     def variance(self, points: Any, diag: Any = None) -> Any:
         Z = self.prediction.fitted(points)
-        ways, like = self._ways(Z), self.prediction.W
-        own = self.kernel.layout.own_values(self.kernel, Z, diag, like)
+        ways, layout = self._ways(Z), self.kernel.layout
+        own = layout.own_values(self.kernel, Z, diag, self.prediction.W)
         upper = sum(len(where) for where, exact in ways if exact is None)
         if upper:
             warnings.warn(
@@ -213,7 +213,8 @@ class DualSolution(RidgeSolution):
             for where, exact in ways:
                 if len(where):
                     explained[where] = as_numpy((exact or self._by_some)(pts.take(Z, where), alpha))
-            return own - on_device_of(explained, own) + self._of_mean(Z, alpha)
+            rest = layout.unexplained(own, on_device_of(explained, own), diag)
+            return rest + self._of_mean(Z, alpha)
 
         return self.per_target(of)
 
@@ -327,9 +328,12 @@ class Direct(DualSolver):
         n, rule = problem.n, problem.alpha
         # Values, the factor, and passes over both for the residual and its certificate.
         counts = {"values": n**2 / 2, "operations": n**3 / 3, "passes": 6 * n**2}
-        # The factor may stand in the place of K.
+        # The only factor may stand in the place of K; those of a Gram matrix are kept.
+        factors = len(np.unique(rule.values)) if isinstance(rule, Given) else 1
         fits = matrix_bytes(n, 2) <= problem.limit or not is_numpy(problem.training.points)
-        copies = 2.0 if fits else 1.1
+        copies = 2.0 if fits or factors > 1 else 1.1
+        given = problem.kernel.layout.given_matrices(problem.training.points)
+        copies += (factors - 1) * len(given)
         if isinstance(rule, LeaveOneOut) and rule.near is None:
             copies = 6  # eigenvectors, with what LAPACK needs for them, and their scaled copy
             counts["eigen"] = n**3
@@ -350,7 +354,7 @@ class Direct(DualSolver):
             choice, path = choose_on_matrix(K, T, w, rows)
         if kernel.is_proven:
             path = None  # several matrices of the size of K are free for the factor
-        alphas, found = rows.alphas(choice), None
+        alphas, found, is_refuted = rows.alphas(choice), None, not kernel.is_proven and _refuted(K)
         if path is None or not path.is_indefinite:
             try:
                 found = _solved(rows, K, T, w, alphas, fixed=path is not None)
@@ -359,6 +363,8 @@ class Direct(DualSolver):
                     raise
         if found is not None:
             (solved, alphas, factors), path = found, None
+            if is_refuted:  # there is no space whose norm would bound anything
+                solved = replace(solved, error_norms=None, intercept_errors=None)
         elif path is not None:  # it has set the negative eigenvalues of a similarity to zero
             (W, b), ones, factors = path.duals(alphas[0]), None, {}
             if rows.intercept and not is_gram:  # where leave-one-out errors and variances are known
@@ -379,6 +385,15 @@ class Direct(DualSolver):
         return solution
 
 
+def _refuted(K: Array) -> bool:
+    """Whether these kernel values are not those of a kernel: as far as some of the rows tell."""
+    try:
+        refute_by_sample(Precomputed(), K)
+    except NotPSDError:
+        return True
+    return False
+
+
 def _solved(
     problem: RidgeProblem,
     K: Array,
@@ -396,11 +411,13 @@ def _solved(
     chosen = float(alphas.max())
     in_place = is_numpy(K) and one and matrix_bytes(K.shape[0], 2) > problem.limit
     kernel, rows = problem.kernel, problem.training.points
+    keep = one or bool(kernel.layout.given_matrices(rows))
     while True:
         right = RightSides.of(T, alphas, problem.intercept)
         B, penalties = right.columns, right.penalties
         try:
-            X, left, factors = solve_regularized(K, B, penalties, noise, in_place=in_place)
+            how = {"in_place": in_place, "keep": keep}
+            X, left, factors = solve_regularized(K, B, penalties, noise, **how)
             break
         except CannotSolve:
             if fixed or isinstance(problem.alpha, Given) or in_place:

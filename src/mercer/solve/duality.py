@@ -114,7 +114,8 @@ def hinge_certificate(
     gap = (float(terms.sum()) + unbalanced) * (1 + len(c) * EPS)
     norm_error = float((2 * max(gap, 0.0)) ** 0.5 + rounding.eta * size)
     least, most = _hinge_range(y, C, values, norm_error * rounding.lengths + error)
-    return Certificate(gap, norm_error, max(b - least, most - b, 0.0), square**0.5)
+    shift = max(b - least, most - b, 0.0) + EPS * (1.0 + abs(b))  # y - f(x_i) is rounded, too
+    return Certificate(gap, norm_error, shift, square**0.5)
 
 
 def _hinge_range(

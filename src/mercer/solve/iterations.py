@@ -79,6 +79,8 @@ class Certified:
         Landmarks of the preconditioner.
     way : {"stored", "tiles", "fused", "workers"}
         How exact products were computed.
+    reason, helps : str
+        Why they ended before they had converged, and what helps.
 
     Examples
     --------
@@ -93,6 +95,8 @@ class Certified:
     history: list[Step] = field(repr=False)
     rank: int
     way: str
+    reason: str = ""
+    helps: str = ""
 
 
 def solve_iteratively(
@@ -220,23 +224,33 @@ def solve_iteratively(
         way=system.exact.way,
     )
     if run.reason is not None:
-        message = _not_converged(solution, run, run.reason, tol)
-        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        solution.reason, solution.helps = _reasons(solution, run)[run.reason]
+        warnings.warn(_not_converged(solution, tol), ConvergenceWarning, stacklevel=2)
     return solution
 
 
-def _not_converged(solution: Certified, run: "_Refinement", reason: str, tol: float) -> str:
+def _not_converged(solution: Certified, tol: float) -> str:
     wanted = tol * solution.norms
     ratio = np.full(len(wanted), np.inf)  # of a function that is still zero
     with np.errstate(over="ignore"):  # of one that is nearly zero
         np.divide(solution.error_norms, wanted, out=ratio, where=wanted > 0)
     j = int(np.argmax(ratio))
+    return (
+        f"{solution.reason}: the certified error of target {j} is {solution.error_norms[j]:.3g}, "
+        f"{ratio[j]:.3g} times what tol={tol:g} asks for (|f| = {solution.norms[j]:.3g}). The "
+        f"bound |f(z) - f*(z)| <= {solution.error_norms[j]:.3g} sqrt(k(z, z)) holds all the same. "
+        f"What helps: {solution.helps}."
+    )
+
+
+def _reasons(solution: Certified, run: "_Refinement") -> dict[str, tuple[str, str]]:
+    """Why iterations end before they have converged, and what helps."""
     rank, n = solution.rank, solution.coef.shape[0]
-    why, what = {
+    return {
         "max_iter": (
             f"max_iter={run.max_iter} products with the kernel matrix were not enough",
-            f"a larger rank of the preconditioner (now {rank} of {n} points; "
-            "kernel=KernelMap(kernel, max_rank=...)), a larger alpha, max_iter or tol",
+            f"a larger rank of the preconditioner (now {rank} of {n} points; kernel=KernelMap("
+            "kernel, max_rank=...)), a larger alpha, max_iter, tol or memory_limit",
         ),
         "precision": (
             f"rounding ended the progress after {solution.n_iter} products",
@@ -244,13 +258,7 @@ def _not_converged(solution: Certified, run: "_Refinement", reason: str, tol: fl
         ),
         "interrupted": ("the iterations were interrupted", "letting them end"),
         "callback": ("the callback ended the iterations", "letting them end"),
-    }[reason]
-    return (
-        f"{why}: the certified error of target {j} is {solution.error_norms[j]:.3g}, "
-        f"{ratio[j]:.3g} times what tol={tol:g} asks for (|f| = {solution.norms[j]:.3g}). The "
-        f"bound |f(z) - f*(z)| <= {solution.error_norms[j]:.3g} sqrt(k(z, z)) holds all the same. "
-        f"What helps: {what}."
-    )
+    }
 
 
 # --- refinement -----------------------------------------------------------------------------------

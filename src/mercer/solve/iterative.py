@@ -19,7 +19,7 @@ from ..engine import (
     matrix_bytes,
     one_blas_thread,
 )
-from ..space import factorize
+from ..space import factorize, refute_by_sample
 from .dual import FEW, DualSolution, DualSolver, RightSides
 from .iterations import solve_iteratively
 from .optimal_scoring import Shrinkage
@@ -119,6 +119,8 @@ class Iterative(DualSolver):
 
     def _solve(self, problem: RidgeProblem) -> "_IterativeSolution":
         rows, kernel, points = problem.with_weight, problem.kernel, problem.training.points
+        if problem.preconditioning.product is None:  # else it was tested, once for all steps
+            refute_by_sample(kernel, points)  # landmarks see pairs with them alone
         quick, tol = self._replaces_a_factor(problem), self._tol(problem)
         choice, known = self._choice(problem)
         shared = {"landmarks": known.landmarks, "product": known.product} if known else {}
@@ -141,16 +143,14 @@ class Iterative(DualSolver):
         ones = as_numpy(found.coef[:, problem.n_targets :]).sum(axis=0)
         if np.any(ones <= found.error_norms[problem.n_targets :] ** 2):
             raise CannotSolve(  # not even the sign of 1'u is certain
-                f"the iterations found no solution with {found.n_iter} products: a larger "
-                "memory_limit gives a better preconditioner"
+                f"{found.reason}, and no solution was found. What helps: {found.helps}."
             )
         solved = right.solved(found.coef, found.error_norms, found.norms)
         if problem.intercept and not found.converged:
             warnings.warn(
-                f"the iterations ended after {found.n_iter} products with the kernel matrix, at a "
-                f"certified error of {float(np.max(as_numpy(solved.error_norms))):.2g} sqrt(k(z, "
-                "z)). A larger memory_limit gives a better preconditioner, and a direct solution "
-                "needs none.",
+                f"{found.reason}, at a certified error of "
+                f"{float(np.max(as_numpy(solved.error_norms))):.2g} sqrt(k(z, z)). What helps: "
+                f"{found.helps}.",
                 ConvergenceWarning,
                 stacklevel=5,
             )

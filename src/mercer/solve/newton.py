@@ -23,6 +23,7 @@ taken out. In it K is F F' of a few landmarks, which factors of their size inver
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -319,9 +320,12 @@ class _Workspace:
         kernel, X = self.training.kernel, self.training.points
         q = problem.targets.shape[1]
         self.limit = self.training.resources.limit(X) - vectors_of(kernel, X, q)
-        self.solver: Solver = first_of(problem.offers())
+        offers = problem.offers()
+        self.solver: Solver = first_of(offers)
         self.X, self.known = kernel.layout.in_double(X), Preconditioning()
         room = self.limit
+        if self.solver.name == "direct":  # a step holds the kernel matrix and a factor
+            room -= offers[0][1].bytes or 0
         if self.solver.name == "iterative" and self.training.workers is None:
             most = int((_FACTORS * max(1, self.limit) / matrix_bytes(1, q)) ** 0.5)
             self.known = Preconditioning(landmarks=self._landmarks(max(1, most), q > 1))
@@ -372,13 +376,13 @@ class _Workspace:
         return columns
 
     def _solved(self, t: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """The coefficients; by iterations where the equations are singular to rounding."""
+        """The coefficients; by iterations where the equations are singular to rounding, and zeros,
+        no step, where these see nothing but rounding either."""
         problem = _ridge(self.training, t[:, None], 1.0, weights, self.known)
-        try:
-            found = solve_ridge(problem, self.solver)
-        except CannotSolve:
-            found = solve_ridge(problem, "iterative")
-        return as_numpy(found.dual)[:, 0]
+        for solver in (self.solver, "iterative"):
+            with suppress(CannotSolve):
+                return as_numpy(solve_ridge(problem, solver).dual)[:, 0]
+        return np.zeros_like(t)
 
     @property
     def form(self) -> str:

@@ -335,7 +335,8 @@ class _PrimalSolution(RidgeSolution):
         rows = feature_map.fitted(points)
         Phi = feature_map.space.coordinates(rows)
         xp = namespace(Phi)
-        rho2 = positive_part(feature_map.diagonal(rows, diag) - row_norms(Phi, xp))
+        own, layout = feature_map.diagonal(rows, diag), self.kernel.layout
+        rho2 = layout.unexplained(own, row_norms(Phi, xp), diag)
         Phi = feature_map.finished(Phi, rho2, rows)
         values = Phi @ self.coef + self.prediction.b[None, :]
         Phi = Phi if self.mean is None else Phi - self.mean[None, :]

@@ -52,22 +52,29 @@ def by_penalty(
 
 
 def solve_regularized(
-    A: Any, B: Any, alphas: np.ndarray, noise: Any = None, *, in_place: bool = False
+    A: Any,
+    B: Any,
+    alphas: np.ndarray,
+    noise: Any = None,
+    *,
+    in_place: bool = False,
+    keep: bool = True,
 ) -> tuple[Any, Any, dict[float, Any]]:
     """((A + alpha N)^-1 B, residuals, factors by alpha) with one alpha per column of B.
 
     N is a diagonal, None for the identity. `in_place`: the factor overwrites A, for one alpha, and
-    residuals are None.
+    residuals are None. `keep`: whether factors stay, each of the size of A.
     """
-    factors = {}
+    factors: dict[float, Any] = {}
 
     def solved(alpha: float, part: Any) -> tuple[Any, Any]:
-        factors[alpha], X, residual = _solution(A, part, alpha, noise, in_place)
+        C, X, residual = _solution(A, part, alpha, noise, in_place)
+        factors.update({alpha: C} if keep else {})
         if X is None:
             at_least = "" if in_place else f" of at least {_safe(A, part, alpha, noise):.1g}"
             raise CannotSolve(
                 f"alpha={alpha:g} is too small for this kernel: the equations are singular to "
-                f"rounding. Use an alpha{at_least}."
+                f"rounding, or indefinite. Use an alpha{at_least}."
             )
         return X, residual
 

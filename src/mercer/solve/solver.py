@@ -235,8 +235,8 @@ class RidgeSolution(Caching, TravelsAsNumPy, ABC):
         if self.error_norms is None or np.min(self.alphas) <= 0:
             raise ValueError(
                 "no bound is known here: alpha is 0, terms of the kernel cancel on rows that were "
-                "passed over and not held, or the map is not that of the kernel (append_residual, "
-                "a repaired similarity)."
+                "passed over and not held, the similarity is not a kernel, or the map is not that "
+                "of the kernel (append_residual, a repaired similarity)."
             )
         xp = namespace(self.error_norms)
         own = self.kernel.layout.own_values(self.kernel, points, diag, self.error_norms)

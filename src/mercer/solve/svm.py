@@ -263,7 +263,7 @@ def _predicted_support(problem: MarginProblem) -> float:
     """Support vectors of all rows, from those of small samples."""
     n = len(problem.y)
     judged = min(JUDGED, int((problem.limit / matrix_bytes(1, COPIES)) ** 0.5))
-    if n <= judged or judged < 40:
+    if n <= judged or judged < FIRST:  # a quarter of fewer may be of one class
         return n / 2 if n <= judged else float(n)
     sample = _WorkingSet(problem, 1e-3)
     sample.sizes(None)
