@@ -125,6 +125,26 @@ def test_a_line_that_is_too_long_is_an_error(read, before):
         read("a,b,c\n" + "1,2,3\n" * before + "4,5,6,7\n" + "1,2,3\n" * 3)
 
 
+def test_a_value_after_the_last_separator_far_down_is_an_error(read):
+    rows = "1,2,\n" * 300
+    with pytest.raises(BadInput, match="line 302 has 3 values for 2 columns"):
+        read(f"a,b\n{rows}Smith, John,3\n")
+
+
+def test_a_row_is_not_cut_where_looking_ends(read):
+    """The 200 lines that are looked at may end between quotes."""
+    rows = '1,"two\nlines",3\n' * 150
+    frame, notes = read(f"a,b,c\n{rows}")
+    assert frame.shape == (150, 3)
+    assert notes == []
+
+
+@pytest.mark.parametrize("line", ["sep=;\n", '"sep=;"\r\n', "SEP=;\n\n"])
+def test_the_first_line_of_spreadsheets_names_the_separator(read, line):
+    frame, _ = read(f"{line}a;b\n1;x, y\n2;z, u\n")
+    assert frame.to_dict("list") == {"a": [1, 2], "b": ["x, y", "z, u"]}
+
+
 def test_no_header(read):
     frame, notes = read("1,0,0.995,g\n1,0,1,b\n")
     assert frame.columns[0] == "column_1"

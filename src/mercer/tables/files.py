@@ -41,6 +41,8 @@ _KNOWN = "csv, tsv, txt, xlsx, json, jsonl, parquet (also packed as gz, bz2, xz 
 _MISSING_TEXTS = sorted({m for t in MISSING for m in (t, t.upper(), t.capitalize())})
 # A field between spaces or tabs, quoted or not.
 _SPACED = re.compile(r'"[^"]*"|[^ \t]+')
+# The first line that spreadsheets write and read to say what separates columns: "sep=;".
+_SEP_LINE = re.compile(r'"?sep=([^\r\n])"?[^\S\r\n]*[\r\n]+', re.I)
 # Arguments of read_table; a TableEncoder knows the others.
 _TEXT = Domain(lambda value: isinstance(value, str | None), "a str or None", error=TypeError)
 _PATH = Domain(lambda v: isinstance(v, str | os.PathLike), "a str or a Path", error=TypeError)
@@ -313,6 +315,9 @@ def _nested(name):
 
 def _from_text(content, sep, encoding, notes, kept):
     text = _decoded(content, encoding, notes)
+    told = _SEP_LINE.match(text)
+    if told:
+        text, sep = text[told.end() :], sep or told[1]
     sep = {"tab": "\t", "\\t": "\t", "space": r"\s+", " ": r"\s+"}.get(sep, sep)
     lines = list(islice(_lines(text), _LOOKED_AT))
     if sep is None:
@@ -323,6 +328,7 @@ def _from_text(content, sep, encoding, notes, kept):
     elif len(sep) != 1 and sep != r"\s+":
         raise BadInput(f"--sep must be one character, 'tab' or 'space', got {sep!r}.")
     header, *body = _fields(lines, sep)
+    body = body[:-1] if len(lines) == _LOOKED_AT else body  # the last row may go on
     width, sizes = len(header), {len(row) for row in body}
     names, after = None, "(after the last separator)"
     headless = _is_data(header, body)
@@ -343,10 +349,7 @@ def _from_text(content, sep, encoding, notes, kept):
     expected = len(names or header)
     for number, row in enumerate(body, 2):
         if len(row) > expected:
-            raise BadInput(
-                f"line {number} has {len(row)} values for {expected} columns: put values that "
-                "hold a separator into quotes, or give the right one with --sep."
-            )
+            raise _too_long(number, len(row), expected)
     common: dict[str, Any] = {"sep": sep, "engine": "c", "skipinitialspace": True}
     common |= {"names": names, "header": None if headless else 0, "index_col": False}
     common["keep_default_na"] = False
@@ -365,7 +368,18 @@ def _from_text(content, sep, encoding, notes, kept):
         texts = pd.read_csv(io.BytesIO(content), **common)
         for k, j in enumerate(unclear):
             frame.isetitem(j, texts.iloc[:, k])
-    return frame.iloc[:, :-1] if names and names[-1] == after else frame, sep
+    if names is not None and names[-1] == after:
+        over = np.flatnonzero(frame.pop(after).notna())
+        if len(over):  # further down than was looked
+            raise _too_long(over[0] + 2, expected, width)
+    return frame, sep
+
+
+def _too_long(line, n, n_columns):
+    return BadInput(
+        f"line {line} has {n} values for {n_columns} columns: put values that hold a separator "
+        "into quotes, or give the right one with --sep."
+    )
 
 
 def _needs_text(column, codes):
