@@ -342,7 +342,7 @@ class Dates(BaseEstimator):
         if values.dtype.kind in "fiu" and self.digits_:
             values = spelled(values)
         if values.dtype.kind == "O":
-            return DateFormat(bool(self.day_first_)).read(values)
+            return DateFormat(self.day_first_).read(values)
         return values
 
     def transform(self, values: np.ndarray) -> np.ndarray:
