@@ -82,7 +82,7 @@ def compare(
 ):
     """Compare kernels on your data: a ranked table, a verdict, a page and a model to use."""
     kernels = kernels_of(kernel, matrix)
-    file_data.check_outputs([file], [page, png, table, save_to])
+    file_data.check_outputs([file], [page, png, save_to], table)
     if save_to is not None and target is None:
         raise BadInput("--save needs --target: without one there is no model to save.")
     options = {"target": target, "matrix": matrix, "image_shape": image_shape}

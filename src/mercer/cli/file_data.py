@@ -17,6 +17,7 @@ from ..kernels import listed
 from ..tables import BadInput, check_column, read_arrays
 from .options import Reading
 
+_TEXT_TABLES, _PARQUET = {".csv": ",", ".tsv": "\t"}, (".parquet", ".pq")
 _SCALES = ("auto", "standard", "unit", "none")
 
 
@@ -202,9 +203,14 @@ def _harmless(frame: pd.DataFrame):
     return safe
 
 
-def check_outputs(inputs: Sequence[Path], outputs: Sequence[Path | None]):
-    """Before the work, not after it: folders exist, and no file is written over another one."""
-    taken = [Path(path) for path in inputs if str(path) != "-"]
+def check_outputs(
+    inputs: Sequence[Path], outputs: Sequence[Path | None], table: Path | None = None
+):
+    """Before the work, not after it: folders exist, and no file is written over another one.
+
+    `table` is an output of :func:`write`.
+    """
+    taken, outputs = [Path(path) for path in inputs if str(path) != "-"], [*outputs, table]
     for path in (Path(path) for path in outputs if path is not None):
         if not path.parent.is_dir():
             raise BadInput(f"there is no folder {str(path.parent)!r} for {path.name}.")
@@ -222,6 +228,8 @@ def check_outputs(inputs: Sequence[Path], outputs: Sequence[Path | None]):
                 "output another name."
             )
         taken.append(path)
+    if table is not None and table.suffix.lower() not in (*_TEXT_TABLES, *_PARQUET):
+        raise BadInput(f"cannot write {table.name}: use .csv, .tsv or .parquet.")
 
 
 def write(frame: pd.DataFrame, path: str | Path):
@@ -231,10 +239,10 @@ def write(frame: pd.DataFrame, path: str | Path):
     """
     notes = []
     path, content = Path(path), io.BytesIO()
-    check_outputs([], [path])
-    if path.suffix in (".parquet", ".pq"):
+    check_outputs([], [], path)
+    if path.suffix.lower() in _PARQUET:
         frame.to_parquet(content, index=False)
-    elif path.suffix in (".csv", ".tsv"):
+    else:
         safe = _harmless(frame)
         changed = [
             new
@@ -248,9 +256,7 @@ def write(frame: pd.DataFrame, path: str | Path):
                 "texts that a spreadsheet would run have an apostrophe in front, such as "
                 f"{changed[0]!r} ({len(changed)} in all; .parquet keeps texts as they are)"
             )
-        safe.to_csv(content, index=False, sep="," if path.suffix == ".csv" else "\t")
-    else:
-        raise BadInput(f"cannot write {path.name}: use .csv, .tsv or .parquet.")
+        safe.to_csv(content, index=False, sep=_TEXT_TABLES[path.suffix.lower()])
     write_output(path, content.getbuffer())
     return notes
 
