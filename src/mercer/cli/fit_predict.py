@@ -79,10 +79,12 @@ def fit(
     roles = take_roles(X, target, named, notes)
     X = roles.X
     chosen = parse_kernel(kernel) if kernel else None
+    # A column of groups or weights is not among those that the encoder sees.
+    kinds = {kind: [name for name in names if name in X] for kind, names in reading.roles.items()}
     made: Any = (KernelRegressor if task == "regression" else KernelClassifier)(
         chosen,
         verbose=not json and output.err.is_terminal,
-        encoder=TableEncoder(**reading.roles) if reading.roles else None,
+        encoder=TableEncoder(**kinds) if any(kinds.values()) else None,
     )
     parts = Checkpoint(f"{model}.parts")
     if len(parts) and not json:
@@ -101,7 +103,7 @@ def fit(
         raise BadInput(f"the target {target!r}: {error}" if about_target else str(error)) from None
     save(made, model)
     parts.clear()
-    ordered = in_time(X, made.encoder_, y, time)
+    ordered = in_time(roles, made.encoder_, y)
     facts = _facts(made, roles, y, task, compare)
     if ordered is not None:
         facts["last_fifth"] = last_fifth(made, roles, y, *ordered)
@@ -135,7 +137,7 @@ def predict(
     reading: Reading,
 ):
     """Predict new rows with a saved model, with uncertainty or probabilities."""
-    file_data.check_outputs([model, file], [out])
+    file_data.check_outputs([model, file], [], out)
     if not model.is_file():
         raise BadInput(f"the file {str(model)!r} does not exist.")
     fitted = load(model, trusted=trusted or [])
@@ -181,7 +183,7 @@ def predict(
         output.as_json(facts | {"notes": notes})
         return
     output.notes(notes)
-    output.tell(f"{len(result)} rows: {', '.join(result.columns)}")
+    output.tell(f"{len(result)} row{'s' if len(result) > 1 else ''}: {', '.join(result.columns)}")
     output.tell(f"Predictions: {Path(out).resolve()}")
 
 
@@ -361,7 +363,10 @@ def _print(facts, made, code):
         + (f" of {facts['rows_left_out']} rows)." if some else ").")
     )
     last = facts.get("last_fifth")
-    if last is not None:
+    if last is not None and "why" in last:
+        before = f"the last fifth by {last['column']} was not predicted from the rows before"
+        say(f"  {before}: {last['why']}")
+    elif last is not None:
         inside = ""
         if "inside_90" in last:
             inside = f" ({last['inside_90']:.0%} of them inside 90 % intervals)"
@@ -426,7 +431,8 @@ def _code(made, facts, file, reading, gaps):
     arguments = [] if kernel is None else [repr(kernel)]
     if made.encoder is not None:
         parts.add("TableEncoder")
-        shown = ", ".join(f"{k}={v!r}" for k, v in reading.roles.items())
+        kinds = {kind: getattr(made.encoder, kind) for kind in reading.roles}
+        shown = ", ".join(f"{kind}={names!r}" for kind, names in kinds.items() if names)
         arguments.append(f"encoder=TableEncoder({shown})")
     given = {"target": target} | reading.arguments
     options = ", ".join(f"{k}={v!r}" for k, v in given.items())
