@@ -3,12 +3,13 @@
 import gzip
 import io
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from mercer.tables import BadInput, read_table
+from mercer.tables import BadInput, TableEncoder, read_table
 
 
 @pytest.fixture
@@ -74,6 +75,25 @@ def test_packed_files(read):
     assert len(read(gzip.compress(b"a,b\n1,2\n"), "t.csv.gz")[0]) == 1
     with pytest.raises(BadInput, match="cannot unpack"):
         read(b"a,b\n", "t.csv.gz")
+
+
+def test_a_packed_file_from_a_mac(tmp_path):
+    with zipfile.ZipFile(tmp_path / "t.csv.zip", "w") as archive:
+        archive.writestr("t.csv", "a,b\n1,2\n")
+        archive.writestr("__MACOSX/._t.csv", b"\x00\x05\x16\x07")
+    assert read_table(tmp_path / "t.csv.zip")[0].to_dict("list") == {"a": [1], "b": [2]}
+
+
+def test_categories_of_a_parquet_file_stay_categories(tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"code": pd.Categorical(["1", "2", None] * 4), "x": np.arange(12) / 8})
+    frame.to_parquet(tmp_path / "t.parquet")
+    table, _ = read_table(tmp_path / "t.parquet")
+    encoder = TableEncoder().fit(table)
+    assert [record["kind"] for record in encoder.columns_] == ["category", "number"]
+    new, _ = read_table(tmp_path / "t.parquet", like=encoder)
+    assert np.array_equal(encoder.transform(new), encoder.transform(frame))
+    assert read_table(tmp_path / "t.parquet", target="code")[0]["code"].dtype == float
 
 
 def test_other_formats(tmp_path):

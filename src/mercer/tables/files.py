@@ -199,7 +199,9 @@ def _unpacked(content, packing, name):
     packed: Any = io.BytesIO(content)
     if opened is None:
         archive = zipfile.ZipFile(packed)
-        files = [f for f in archive.namelist() if not f.endswith("/")]
+        # Archives made on a Mac hold a hidden file beside each file.
+        named = (f for f in archive.namelist() if not f.startswith("__MACOSX/"))
+        files = [f for f in named if not f.endswith(("/", ".DS_Store"))]
         if len(files) != 1:
             raise ValueError(f"it holds {len(files)} files; one is expected")
         opened, packed = archive.open, files[0]

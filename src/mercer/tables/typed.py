@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ..kernels import listed
-from .columns import Dates, Numbers
+from .columns import Dates, Numbers, declared_categories
 from .encoder import TableEncoder
 from .notes import DATE, NUMBER, SHOWN, in_rows, notes_on_reading
 from .parse_dates import DateFormat, day_order
@@ -45,6 +45,9 @@ def typed_frame(
     Columns that the user calls categories have that dtype. What was read how is noted, and kept in
     ``attrs["formats"]``.
     """
+    # A parquet file says of columns that they are categories.
+    declared = {*declared_categories(frame)} - {target}
+    reading = replace(reading, categories={*reading.categories, *declared})
     # `plain` are numbers that need no interpretation; some tell that the decimal mark is a point.
     texts, plain, changed = {}, {}, {}
     for name in frame.columns:
