@@ -111,6 +111,10 @@ def _from_matrix(frame, target, matrix):
     y = _take_target(frame, target)
     if y is not None:
         frame = frame.drop(columns=target)
+    if frame.shape[1] == len(frame) + 1:
+        first = frame.columns[0]  # names of rows, as to_csv of pandas writes them: numbers, too
+        if first == "column_1" or [*frame[first].astype(str)] == [*frame.columns[1:]]:
+            frame = frame.astype({first: str})
     numbers = frame.select_dtypes("number")
     labels = frame.drop(columns=numbers.columns)
     if numbers.shape[0] != numbers.shape[1]:

@@ -336,7 +336,7 @@ def _from_text(content, sep, encoding, notes, kept):
     headless = _is_data(header, body)
     if headless:
         names = [f"column_{j + 1}" for j in range(width)]
-        notes.append("the file has no header: columns are called column_1, column_2, ...")
+        notes.append("the file has no header: columns are called column_1, column_2 and so on")
     elif width + 1 in sizes and all(len(row) <= width or row[width:] == [""] for row in body):
         names = [*header, after]
         notes.append("separators at the ends of the lines were ignored")
