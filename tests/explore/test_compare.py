@@ -701,10 +701,13 @@ def test_groups_are_never_divided(rng):
     assert comparison.contest.degrees == 9
     for bad, message in (
         (groups[:5], "one label for each of the 80 rows"),
-        (np.repeat([0, 1], 40), "2 different labels, and cv=5"),
+        (np.repeat([0, 1], 40), "2 different labels in the 80 rows"),
     ):
         with pytest.raises(ValueError, match=message):
             compare_kernels(X, y, [Linear()], groups=bad)
+    five = np.repeat([0, 1, 2, 3, 4], 16)
+    with pytest.raises(ValueError, match="4 different labels in the 64 rows that are compared"):
+        compare_kernels(X, np.where(five == 4, np.nan, y), [Linear()], groups=five)
     with pytest.raises(ValueError, match="do not go together"):
         compare_kernels(X, y, [Linear()], groups=groups, train_size=5)
 
