@@ -546,3 +546,20 @@ def test_whole_numbers_beyond_floats_are_names(read):
     assert frame["account"].tolist()[:12] == names
     assert frame["account"].isna()[12]
     assert numbers(["100000000000000000", "2.5"]) == [1e17, 2.5]
+
+
+@pytest.mark.parametrize("mark", [".", "/", "-"])
+def test_months_before_years_are_dates(read, mark):
+    """07.2019 is also how a number may begin; new rows may be without such a zero."""
+    months = pd.date_range("2019-01-01", periods=36, freq="MS").strftime(f"%m{mark}%Y").tolist()
+    frame, notes = read("m,x\n" + "".join(f"{m},{i % 5}\n" for i, m in enumerate(months)))
+    assert frame["m"].dt.month.tolist() == [*range(1, 13)] * 3
+    assert f"'{months[0]}' is 2019-01-01" in " ".join(notes)
+    encoder = TableEncoder().fit(frame)
+    for texts in (["10 2020", "11 2022"], ["10 2020"], ["03 2022"]):
+        rows = [text.replace(" ", mark) for text in texts]
+        new, _ = read("m,x\n" + "".join(f"{m},1\n" for m in rows), like=encoder)
+        found = encoder.encoders_[0].read(new["m"].to_numpy(dtype=object)).astype("M8[M]")
+        assert found.astype(str).tolist() == [f"{text[3:]}-{text[:2]}" for text in texts]
+    plain = read("m,x\n" + "".join(f"{i / 7:.4f},1\n" for i in range(99)))[0]
+    assert plain["m"].dtype == float

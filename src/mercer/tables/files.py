@@ -27,7 +27,7 @@ from ..engine import Domain
 from .decisions import IDENTIFIED
 from .encoder import TableEncoder
 from .given import BadInput
-from .notes import in_rows
+from .notes import DATE, in_rows
 from .parse_numbers import TextColumn, read_numbers
 from .parse_text import MISSING, as_texts
 from .reading import Notation
@@ -130,7 +130,10 @@ def read_table(
         elif kind in JSON:
             frame = _from_json(content, encoding, kind)
         elif kind in _TEXTS:
-            frame, separator = _from_text(content, sep, encoding, notes, {target, *category})
+            records = [] if like is None else like.columns_
+            written = {r["name"] for r in records if r["kind"] == DATE}  # "10.2020", too
+            written |= {target, *category}
+            frame, separator = _from_text(content, sep, encoding, notes, written)
         else:
             raise BadInput(f"{name}: unknown kind of file; known: {_KNOWN}.")
     if frame.empty:

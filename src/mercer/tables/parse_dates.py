@@ -25,6 +25,7 @@ _FORMS = (
     re.compile(rf"{_DAY}[ -]{_NAME}[ -](?P<year>\d{{4}}|\d{{2}}){_CLOCK}"),
     re.compile(rf"{_NAME}[ -]{_DAY},?[ -]{_YEAR}{_CLOCK}"),
     re.compile(rf"{_YEAR}[-/](?P<month>0[1-9]|1[0-2])"),
+    _MONTH_YEAR := re.compile(r"(?P<month>0[1-9]|1[0-2])[-/.](?P<year>1[89]\d\d|20\d\d)"),
     re.compile(rf"{_YEAR}[-/ ]?Q(?P<quarter>[1-4])", re.I),
     re.compile(rf"Q(?P<quarter>[1-4])[-/ ]?{_YEAR}", re.I),
     re.compile(r"Q(?P<quarter>[1-4])[-/ ](?P<year>\d{2})", re.I),
@@ -97,13 +98,15 @@ def day_order(
 
 
 def are_digits_of_dates(texts: Iterable[str]) -> bool:
-    """Whether different texts are all months as 192607, or all days as 20120131."""
+    """Whether different texts are all months as 192607 or 07.1926, or all days as 20120131."""
     texts = set(texts)
-    alike = len(texts) >= _LEAST_DIGITS and len({len(text) for text in texts}) == 1
+    if len(texts) < _LEAST_DIGITS or len({len(text) for text in texts}) > 1:
+        return False
+    form = _MONTH_YEAR if "." in next(iter(texts)) else _DIGITS
+    found = [form.fullmatch(text) for text in texts]
     return (
-        alike
-        and all(_DIGITS.fullmatch(text) and _date(text, False) is not None for text in texts)
-        and len({text[:4] for text in texts}) > 1
+        all(part is not None and _date(part[0], False) is not None for part in found)
+        and len({part["year"] for part in found if part is not None}) > 1
     )
 
 

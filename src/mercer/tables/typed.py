@@ -10,7 +10,7 @@ from ..kernels import listed
 from .columns import Dates, Numbers, declared_categories
 from .encoder import TableEncoder
 from .notes import DATE, NUMBER, SHOWN, in_rows, notes_on_reading
-from .parse_dates import DateFormat, day_order
+from .parse_dates import DateFormat, are_digits_of_dates, day_order
 from .parse_numbers import NumberFormat, TextColumn, are_codes, decimal_of, read_forced
 from .parse_text import MISSING, ReadColumn, as_texts
 from .reading import Notation
@@ -106,6 +106,8 @@ def _simple(column):
     if known.str.contains(_CODE).any() and are_codes(TextColumn(known.tolist())):
         return None
     points = known.str.contains(".", regex=False)
+    if points.all() and are_digits_of_dates(known):  # "07.1926"
+        return None
     decided = bool(points.any()) and bool(known[points].str.contains(_IS_DECIMAL).any())
     if points.any() and not decided:
         return None  # "1.167": other columns may tell
