@@ -321,6 +321,11 @@ def test_errors_of_new_groups(clinics, capsys, monkeypatch):
     assert honest["error"] > 3 * plain
     assert "clinic" not in honest["importances"]
     assert any("clinic that the table does not have" in note for note in honest["notes"])
+    assert "count as one group" not in " ".join(honest["notes"])
+    table.assign(clinic=table["clinic"].where(table.index > 4)).to_csv(folder / "some.csv")
+    fitted(folder / "some.csv", *where[1:], "--group", "clinic", "--json", "-k", "Linear()")
+    found = json.loads(capsys.readouterr().out)
+    assert "rows without a clinic count as one group: 5 of 300" in found["notes"]
     fitted(*where, "--group", "clinic", "--weights", "n")
     code = capsys.readouterr().out.split("The same in Python")[1].split("\n", 1)[1]
     monkeypatch.chdir(folder)

@@ -121,6 +121,11 @@ def test_standard_input(monkeypatch):
     assert read_table("-")[0].to_dict("list") == {"a": [1], "b": [2]}
 
 
+def test_names_that_look_the_same_are_the_same(read):
+    """A Mac may write é as e and an accent."""
+    assert read("cafe\u0301,b\n1,2\n", number=["caf\u00e9"])[0].columns[0] == "caf\u00e9"
+
+
 def test_duplicate_and_empty_names(read):
     frame, notes = read("a,a,\n1,2,3\n")
     assert frame.columns.tolist() == ["a", "a.1", "column_3"]

@@ -54,6 +54,9 @@ def take_roles(
             f"errors and intervals are those of rows with a {group} that the table does not have; "
             f"{group} itself was not used"
         )
+        if X[group].isna().any():
+            n = int(X[group].isna().sum())
+            notes.append(f"rows without a {group} count as one group: {n} of {len(X)}")
     if weights is not None:
         notes.append(f"the column {weights} says how much each row counts: not used otherwise")
     when = None

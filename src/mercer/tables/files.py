@@ -12,6 +12,7 @@ import lzma
 import os
 import re
 import sys
+import unicodedata
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -495,7 +496,8 @@ def _numbers(texts):
 
 def _renamed(frame, notes):
     """Names that are texts, not empty and different from each other."""
-    given = [str(name).strip() for name in frame.columns]
+    # "é" may be one character or two: what looks the same is the same name.
+    given = [unicodedata.normalize("NFC", str(name)).strip() for name in frame.columns]
     names: dict[str, None] = {}
     before, repeated = set(), []
     for place, name in enumerate(given, 1):
