@@ -44,6 +44,14 @@ def test_continental_numbers_with_semicolons(read):
     assert any("semicolons" in note for note in notes)
 
 
+def test_one_column_of_continental_numbers(read):
+    assert read("x\n1,5\n2,25\n3\n")[0].to_dict("list") == {"x": [1.5, 2.25, 3.0]}
+    assert read("x\n1.200,5\n2,5\n")[0].to_dict("list") == {"x": [1200.5, 2.5]}
+    assert read('x\n"1",5\n"2",6\n')[0].to_dict("list") == {"row name": [1, 2], "x": [5, 6]}
+    with pytest.raises(BadInput, match="line 2 has 2 values for 1 columns"):
+        read("x\n1,5\n2,5,3\n")
+
+
 def test_the_separator_is_given(read):
     assert read("a:b\n1:2\n", sep=":")[0].columns.tolist() == ["a", "b"]
     with pytest.raises(BadInput, match="one character"):

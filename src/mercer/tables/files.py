@@ -44,6 +44,8 @@ _MISSING_TEXTS = sorted({m for t in MISSING for m in (t, t.upper(), t.capitalize
 _SPACED = re.compile(r'"[^"]*"|[^ \t]+')
 # The first line that spreadsheets write and read to say what separates columns: "sep=;".
 _SEP_LINE = re.compile(r'"?sep=([^\r\n])"?[^\S\r\n]*[\r\n]+', re.I)
+# A line of a single column of numbers.
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d[\d.]*(?:,\d+)?\s*")
 # Arguments of read_table; a TableEncoder knows the others.
 _TEXT = Domain(lambda value: isinstance(value, str | None), "a str or None", error=TypeError)
 _PATH = Domain(lambda v: isinstance(v, str | os.PathLike), "a str or a Path", error=TypeError)
@@ -326,6 +328,8 @@ def _from_text(content, sep, encoding, notes, kept):
         text, sep = text[told.end() :], sep or told[1]
     sep = {"tab": "\t", "\\t": "\t", "space": r"\s+", " ": r"\s+"}.get(sep, sep)
     lines = list(islice(_lines(text), _LOOKED_AT))
+    if sep is None and "," not in lines[0] and any("," in line for line in lines):
+        sep = "\t" if all(map(_DECIMAL_COMMA.fullmatch, lines[1:])) else None  # one column
     if sep is None:
         sep = _separator(lines)
         if sep not in (",", None):
