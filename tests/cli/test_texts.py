@@ -94,6 +94,13 @@ def test_new_texts_of_digits_or_without_a_value(run, both, tmp_path):
     assert np.isfinite(found["gap"]).all()
 
 
+def test_fit_names_the_command_that_takes_a_string_kernel(run, dna):
+    code, _, err = run("fit", "dna.csv", "-t", "promoter", "-k", "Spectrum(3)", "-o", "m.mercer")
+    assert code == 2
+    assert "Spectrum() compares texts" in err
+    assert "mercer compare takes it" in err
+
+
 def test_without_a_kernel_texts_become_ngrams_and_a_note_names_the_other_way(run, dna):
     code, out, _ = run("compare", "dna.csv", "-t", "promoter", *FAST)
     answer = json.loads(out)

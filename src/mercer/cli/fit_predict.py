@@ -79,8 +79,14 @@ def fit(
     roles = take_roles(X, target, named, notes)
     X = roles.X
     chosen = parse_kernel(kernel) if kernel else None
+    if chosen is not None and chosen.kind == "objects":
+        raise BadInput(
+            f"{chosen!r} compares texts, and mercer fit makes numbers of a table. mercer compare "
+            "takes it, and fits its model with --save."
+        )
     # A column of groups or weights is not among those that the encoder sees.
-    kinds = {kind: [name for name in names if name in X] for kind, names in reading.roles.items()}
+    given = reading.roles.items()
+    kinds: Any = {kind: [name for name in names if name in X] for kind, names in given}
     made: Any = (KernelRegressor if task == "regression" else KernelClassifier)(
         chosen,
         verbose=not json and output.err.is_terminal,

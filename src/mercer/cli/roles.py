@@ -122,8 +122,8 @@ def last_fifth(
     rows, found = roles.X.iloc[new], {"column": name, "rows": len(new)}
     try:
         again.fit(roles.X.iloc[known], y[known], weights)
-    except ValueError as error:  # one class, or nothing that differs, in the rows before
-        return found | {"why": str(error)}
+    except ValueError as reason:  # one class, or nothing that differs, in the rows before
+        return found | {"why": str(reason)}
     if hasattr(model, "classes_"):
         right = again.predict(rows) == y[new]
         return found | {"accuracy": float(np.average(right, weights=counts))}

@@ -249,8 +249,8 @@ def are_codes(column: TextColumn) -> bool:
         return False
     if any(_LETTER_CODE.fullmatch(text) for text in column.counts):
         return True
-    long = [text for text in whole if len(text) > _EXACT_DIGITS]
-    if len(set(map(float, long))) < len(set(map(int, long))):
+    many = [text for text in whole if len(text) > _EXACT_DIGITS]
+    if len(set(map(float, many))) < len(set(map(int, many))):
         return True
     lengths = Counter(len(text) for text in whole.elements())
     length, n = lengths.most_common(1)[0]
