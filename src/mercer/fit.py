@@ -302,7 +302,6 @@ def extend_map(before: MapFit, points: Any, options: MapOptions) -> MapFit:
     space = before.map.space
     space.kernel.check_range(points)
     points = before.map.fitted(points)
-    refute_by_a_look(space.kernel, points)
     positions = before.n + np.arange(points.shape[0])
     space, worst = extended(space, points, positions, options.tol, options.max_rank)
     wider = FeatureMap(space, append_residual=options.append_residual)

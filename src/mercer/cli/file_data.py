@@ -180,8 +180,7 @@ def _from_table(frame, reading, target, scale, kernels, image_shape, notes):
         return FileData(pixels, y, image_shape=image_shape, notes=notes)
     column = _the_column(reading.without_names(table), kernels, notes)
     if column is not None:
-        X = table[[column]]
-        X = X.astype(object).where(X.notna(), "").map(str)  # the empty text where one is missing
+        X = without_gaps(table[[column]])
         usual = [Spectrum(length, normalize=True) for length in (2, 3, 4, 5)]
         return FileData(X, y, shown=X, notes=notes, kernels={repr(k): k for k in usual})
     if scale == "auto" and any(kernel.non_negative_only for kernel in kernels):
@@ -193,6 +192,11 @@ def _from_table(frame, reading, target, scale, kernels, image_shape, notes):
         # These kernels ask for columns by name, and for columns of texts as they are.
         encoder.set_params(keep=_kept(table, kernels))
     return FileData(table, y, shown=table, notes=notes, encoder=encoder)
+
+
+def without_gaps(texts: pd.DataFrame) -> pd.DataFrame:
+    """Columns as texts, the empty one where a value is missing."""
+    return texts.astype(object).where(texts.notna(), "").map(str)
 
 
 # --- writing --------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, f_classif, f_regression
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -156,8 +158,11 @@ def predict(
     steps = [step for _, step in getattr(fitted, "steps", [])]
     found = [getattr(fitted, "encoder_", None), *steps[:1]]
     encoder = next((made for made in found if isinstance(made, TableEncoder)), None)
-    frame, notes = reading.frame(file, like=encoder)
     wanted = [str(name) for name in fitted.feature_names_in_]
+    of_texts = encoder is None and _compares_texts(fitted)
+    if of_texts:  # as they are written, also where they are digits
+        reading = replace(reading, category=wanted)
+    frame, notes = reading.frame(file, like=encoder)
     given = set(frame.columns)
     missing = [name for name in wanted if name not in given]
     records = [] if encoder is None else encoder.columns_
@@ -171,6 +176,8 @@ def predict(
             f"{file.name} lacks {len(missing)} of the {len(wanted)} columns that the model was "
             f"fitted on: {', '.join(missing[:8])}."
         )
+    if of_texts:
+        frame[wanted] = file_data.without_gaps(frame[wanted])
     extra = [str(name) for name in frame.columns if name not in wanted]
     if extra:
         notes.append(f"columns that the model does not know were not used: {', '.join(extra[:8])}")
@@ -191,6 +198,12 @@ def predict(
     output.notes(notes)
     output.tell(f"{len(result)} row{'s' if len(result) > 1 else ''}: {', '.join(result.columns)}")
     output.tell(f"Predictions: {Path(out).resolve()}")
+
+
+def _compares_texts(model):
+    """Whether the kernel of a model, or its n-grams, see the texts of a table and nothing else."""
+    parts = model.get_params(deep=True).values()
+    return any(isinstance(p, TfidfVectorizer) or getattr(p, "kind", "") == "objects" for p in parts)
 
 
 def _predictions(fitted, X):

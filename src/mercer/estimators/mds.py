@@ -31,8 +31,6 @@ from .base import all_or_nothing
 from .map_method import as_points, copy, inverse_root, pad_columns
 
 _MOST_COMPONENTS = 10**6
-# A share of the largest distance that rounding may leave between a point and itself.
-_SAME = 1e-6
 
 
 class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -273,7 +271,7 @@ class ClassicalMDS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             D = self._distances(points, self._training_) / self._size_
             D2 = D * D
             if self._constant_:
-                D2 = self._squared(D, namespace(D).astype(D > _SAME, D.dtype))
+                D2 = self._squared(D, namespace(D).astype(D > 0, D.dtype))
             Y = -0.5 * (D2 - self._row_means_[None, :]) @ self._axes_ * self._size_
         return as_points(Y, points)
 
@@ -347,13 +345,13 @@ def _check_square(D):
     xp = namespace(D)
     size = float(xp.max(D))
     worst = float(xp.max(xp.abs(D - D.T)))
-    if worst > _SAME * size:
+    if worst > 1e-6 * size:
         raise ValueError(
             f"distances must be symmetric: D[i, j] and D[j, i] differ by up to {worst:.4g}. Use "
             "(D + D.T) / 2 if that is what you mean."
         )
     diagonal = float(xp.max(xp.linalg.diagonal(D)))
-    if diagonal > _SAME * size:
+    if diagonal > 1e-6 * size:
         raise ValueError(
             f"the distance of a point to itself must be 0, got {diagonal:.4g} on the diagonal. (A "
             "matrix of similarities belongs to KernelPCA(kernel='precomputed').)"

@@ -123,10 +123,10 @@ def cast_unit(given: Any, computed: Any) -> float:
     return _SINGLE_UNIT if itemsize(given) == 4 and itemsize(computed) == 8 else 0.0
 
 
-def refute_by_residuals(kernel: Kernel, x: Radii, eta: float) -> None:
+def refute_by_residuals(kernel: Kernel, rho2: Array, tau: Array, length: Any, eta: float) -> None:
     """Refuse a certificate to a similarity that these rows refute: k(x, x) < |phi(x)|^2."""
-    rho2, xp = x.rho2, namespace(x.rho2)
-    excess = -rho2 - 2 * eta * x.tau**2 - 1e3 * eta * x.length**2
+    xp = namespace(rho2)
+    excess = -rho2 - 2 * eta * tau**2 - 1e3 * eta * length**2
     if not rho2.shape[0] or float(xp.max(excess)) <= 0:
         return
     i = int(xp.argmax(excess))

@@ -21,13 +21,11 @@ from ..engine import (
     itemsize,
     namespace,
     readable,
-    row_norms,
     tiles,
 )
 from ..kernels import Kernel
 from ..kernels import points as pts
 from ..rows import HeldRows, LargestResidual, Rows, gather, stacked
-from .certificate import refute_by_residuals
 from .choice import MapOptions, matrix_rows, refute_by_sample
 from .cholesky import default_tol, factorize, matrix_fits, self_lengths
 from .landmarks import Landmarks, is_stable, normalised_matrix, pivoted, refactorized
@@ -234,10 +232,6 @@ def _with_landmarks(
     diagonal = kernel.diagonal(X)
     lengths = self_lengths(kernel, diagonal)
     start = factor.coordinates(X)
-    if not kernel.is_proven:
-        size = kernel.layout.lengths(kernel, X, diagonal) ** 2
-        radii = factor.radii_of(start, size, diagonal - row_norms(start, xp))
-        refute_by_residuals(kernel, radii, factor.roundoff())
     start = start / xp.where(lengths > 0, lengths, xp.ones_like(lengths))[:, None]
     room = None if max_rank is None else max_rank - factor.rank
     if room is not None and room <= 0:

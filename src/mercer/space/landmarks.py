@@ -108,8 +108,7 @@ class Landmarks(Space):
             rho2[where] = rho2[where] - row_norms(Phi, xp)
             tau[where] = tau[where] + xp.abs(self.weights(Phi.T).T) @ lengths
         if not self.kernel.is_proven:
-            found = Radii(rho2, tau, length, rho2 < 0)
-            refute_by_residuals(self.kernel, found, self.roundoff())
+            refute_by_residuals(self.kernel, rho2, tau, length, self.roundoff())
         return Radii(xp.abs(rho2), tau, length, landmark_rows(X, self.S, rho2))
 
     def radii_of(self, Phi: Array, diagonal: Array, rho2: Array) -> Radii:
