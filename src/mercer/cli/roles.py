@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from ..tables import BadInput, TableEncoder, check_column, encoder_tools
+from .. import TableEncoder
+from ..tables import BadInput, check_column, encoder_tools
 
 # The share of rows, in the order of time, that are predicted from those before.
 _LAST = 0.2
