@@ -174,6 +174,13 @@ def test_distances(run, tmp_path):
     centred = P - P.mean(axis=0)
     assert_allclose(data.X, centred @ centred.T, atol=1e-12)
     assert data.shown == cities
+    for names in (range(20), range(100, 120)):  # numbers in the first column are names, too
+        frame = pd.DataFrame(D, columns=names, index=names).assign(c="u")
+        for label in (None, "city"):
+            frame.to_csv(tmp_path / "n.csv", index_label=label)
+            found = file_data.read_data(tmp_path / "n.csv", matrix="distance", target="c")
+            assert_allclose(found.X, data.X, atol=1e-12)
+            assert found.shown == [str(name) for name in names]
     code, out, _ = run("compare", "d.csv", "--matrix", "distance", "--json")
     assert code == 0
     assert json.loads(out)["kernels"][0]["rank"] == 2
@@ -451,6 +458,7 @@ def test_demo_with_a_local_mnist(tmp_path):
         (["map", "iris.csv", "-t", "species", "-o", "c.csv", "-k", "Sigmoid(1, -1)"], "not pos"),
         (["demo", "--data", "nowhere.npz"], "the file 'nowhere.npz' does not exist"),
         (["compare", "one.csv", "-t", "y"], "one class only"),
+        (["compare", "alone.csv", "-t", "y"], "0 rows have a class that another row has"),
         (["compare", "text.csv"], "nothing in this table tells its rows apart"),
         (["compare", "empty.csv"], "empty.csv"),
         (["compare", "rows.csv"], "no rows"),
@@ -465,6 +473,7 @@ def test_demo_with_a_local_mnist(tmp_path):
 )  # fmt: skip
 def test_bad_input_is_one_short_message(run, table, tmp_path, arguments, words):
     (tmp_path / "one.csv").write_text("x,y\n" + "1,a\n2,a\n3,a\n4,a\n5,a\n")
+    (tmp_path / "alone.csv").write_text("x,y\n" + "".join(f"{i},c{i}\n" for i in range(9)))
     (tmp_path / "text.csv").write_text("x\n" + "\n".join(f"t{i}" for i in range(50)))
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "rows.csv").write_text("x,y\n")

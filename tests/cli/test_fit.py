@@ -321,6 +321,11 @@ def test_errors_of_new_groups(clinics, capsys, monkeypatch):
     assert honest["error"] > 3 * plain
     assert "clinic" not in honest["importances"]
     assert any("clinic that the table does not have" in note for note in honest["notes"])
+    assert "count as one group" not in " ".join(honest["notes"])
+    table.assign(clinic=table["clinic"].where(table.index > 4)).to_csv(folder / "some.csv")
+    fitted(folder / "some.csv", *where[1:], "--group", "clinic", "--json", "-k", "Linear()")
+    found = json.loads(capsys.readouterr().out)
+    assert "rows without a clinic count as one group: 5 of 300" in found["notes"]
     fitted(*where, "--group", "clinic", "--weights", "n")
     code = capsys.readouterr().out.split("The same in Python")[1].split("\n", 1)[1]
     monkeypatch.chdir(folder)
@@ -372,6 +377,45 @@ def test_columns_that_cannot_have_a_part_are_refused(option, words, clinics):
     folder, _ = clinics
     with pytest.raises(BadInput, match=words):
         fitted(folder / "all.csv", "-t", "y", "-o", folder / "m.mercer", *option)
+
+
+def test_the_last_fifth_by_columns_that_are_not_learned_from(tmp_path, rng, capsys):
+    """Groups and weights may be years, and dates need not be columns of the model."""
+    table = pd.DataFrame({"x": rng.normal(size=60), "year": np.repeat(range(2001, 2013), 5)})
+    table["day"] = pd.date_range("2001-01-01", periods=60, freq="31D").strftime("%Y-%m-%d")
+    table["y"] = table["x"] + 0.1 * rng.normal(size=60) + 5 * (table["year"] > 2010)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    where = (tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m.mercer", "--json", "-k", "Linear()")
+    found = []
+    for options in (
+        ("--group", "year", "--time", "year", "--ignore", "day", "--id", "year"),
+        ("--weights", "year", "--time", "year", "--ignore", "day"),
+        ("--ignore", "year", "--time", "day", "--ignore", "day"),
+        ("--ignore", "year", "--time", "day", "--id", "day"),
+    ):
+        fitted(*where, *options)
+        found.append(json.loads(capsys.readouterr().out)["last_fifth"]["RMSE"])
+    assert max(found) == pytest.approx(min(found), rel=0.02)
+    new = table[48:]
+    rows = table.drop(columns="y")
+    model = load(tmp_path / "m.mercer").fit(rows[:48], table["y"][:48])
+    errors = new["y"] - model.predict(rows[48:])
+    assert found[-1] == pytest.approx((errors**2).mean() ** 0.5, rel=1e-6)
+
+
+def test_rows_before_the_last_fifth_with_one_class(tmp_path, rng, capsys):
+    table = pd.DataFrame({"x": rng.normal(size=60), "n": range(60), "w": [1] * 59 + [100]})
+    table["y"] = np.where(table["n"] < 50, "no", "yes")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    where = (tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m.mercer", "-k", "Linear()")
+    fitted(*where, "--time", "n")
+    said = capsys.readouterr().out
+    assert "accuracy" in said
+    assert "the last fifth by n was not predicted from the rows before: y holds 1 class" in said
+    table["y"] = np.where(np.arange(60) % 59 < 1, "yes", "no")  # the first row and the last one
+    table.to_csv(tmp_path / "t.csv", index=False)
+    fitted(*where, "--time", "n", "--weights", "w", "--json")
+    assert json.loads(capsys.readouterr().out)["last_fifth"]["accuracy"] == pytest.approx(11 / 111)
 
 
 def test_a_series_that_drifts_gets_the_error_of_its_last_fifth(tmp_path, rng, capsys):

@@ -127,6 +127,30 @@ def test_equal_paths_are_refused(arguments, run, table, tmp_path):
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["predict", "m.mercer", "nothing.csv", "-o", "p.xlsx"],
+        ["map", "nothing.csv", "-o", "c.json"],
+        ["compare", "nothing.csv", "--table", "t"],
+    ],
+    ids=" ".join,
+)
+def test_a_kind_of_table_that_is_not_written_is_refused_before_the_work(arguments, run, table):
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert f"cannot write {arguments[-1]}: use .csv, .tsv or .parquet" in err
+
+
+def test_notes_say_where_copied_classes_were_changed(run, tmp_path):
+    table = pd.DataFrame({"x": [1.0, 2.0, 4.0, 7.0], "c": ["=a", "b", "=a", "b"]})
+    table.to_csv(tmp_path / "f.csv", index=False)
+    code, out, _ = run("map", "f.csv", "-t", "c", "-o", "F.CSV", "--json")
+    assert code == 0
+    assert "have an apostrophe in front" in out
+    assert pd.read_csv(tmp_path / "F.CSV")["c"].tolist() == ["'=a", "b", "'=a", "b"]
+
+
 def test_a_folder_is_refused_before_the_work(run, table, tmp_path, monkeypatch):
     (tmp_path / "folder").mkdir()
     monkeypatch.setattr("mercer.cli.options.read_table", None)  # nothing is read

@@ -69,6 +69,38 @@ def test_texts_beside_numbers(run, dna):
     assert set(made["model"].predict(made["X"])) <= {"yes", "no"}
 
 
+@pytest.mark.parametrize("both", [False, True])
+def test_new_texts_of_digits_or_without_a_value(run, both, tmp_path):
+    """A file of few rows may have digits alone in a column of texts: they are texts there, too."""
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice(list("01x"), size=12)) for _ in range(38)] + ["101101", "110010"]
+    frame = pd.DataFrame({"s": texts, "x": rng.normal(size=40)})
+    frame["y"] = [text.count("01") + 0.5 for text in texts]
+    kernel = "OnColumns(Spectrum(2), 's') + OnColumns(RBF(0.5), ['x'])" if both else "Spectrum(2)"
+    columns = ["s", "x", "y"] if both else ["s", "y"]
+    frame[columns].to_csv(tmp_path / "t.csv", index=False)
+    made = run("compare", "t.csv", "-t", "y", "-k", kernel, "--save", "m.mercer", *FAST)
+    assert made[0] == 0
+    trusted = ["sklearn.compose.ColumnTransformer", "sklearn.feature_extraction.text"]
+    trusted[1] += ".TfidfVectorizer"
+    options = [option for name in trusted for option in ("--trusted", name)]
+    frame[38:].to_csv(tmp_path / "digits.csv", index=False)
+    frame[:1].assign(s="").to_csv(tmp_path / "gap.csv", index=False)
+    found = {}
+    for name in ("t", "digits", "gap"):
+        assert run("predict", "m.mercer", f"{name}.csv", "-o", "p.csv", *options)[0] == 0
+        found[name] = pd.read_csv(tmp_path / "p.csv")["prediction"]
+    np.testing.assert_allclose(found["digits"], found["t"][38:])
+    assert np.isfinite(found["gap"]).all()
+
+
+def test_fit_names_the_command_that_takes_a_string_kernel(run, dna):
+    code, _, err = run("fit", "dna.csv", "-t", "promoter", "-k", "Spectrum(3)", "-o", "m.mercer")
+    assert code == 2
+    assert "Spectrum() compares texts" in err
+    assert "mercer compare takes it" in err
+
+
 def test_without_a_kernel_texts_become_ngrams_and_a_note_names_the_other_way(run, dna):
     code, out, _ = run("compare", "dna.csv", "-t", "promoter", *FAST)
     answer = json.loads(out)

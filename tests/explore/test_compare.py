@@ -1,11 +1,13 @@
 """compare_kernels: its measures against their definitions, honest scores, an honest verdict."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+import sklearn.metrics
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris, make_circles
 
@@ -699,10 +701,13 @@ def test_groups_are_never_divided(rng):
     assert comparison.contest.degrees == 9
     for bad, message in (
         (groups[:5], "one label for each of the 80 rows"),
-        (np.repeat([0, 1], 40), "2 different labels, and cv=5"),
+        (np.repeat([0, 1], 40), "2 different labels in the 80 rows"),
     ):
         with pytest.raises(ValueError, match=message):
             compare_kernels(X, y, [Linear()], groups=bad)
+    five = np.repeat([0, 1, 2, 3, 4], 16)
+    with pytest.raises(ValueError, match="4 different labels in the 64 rows that are compared"):
+        compare_kernels(X, np.where(five == 4, np.nan, y), [Linear()], groups=five)
     with pytest.raises(ValueError, match="do not go together"):
         compare_kernels(X, y, [Linear()], groups=groups, train_size=5)
 
@@ -778,3 +783,24 @@ def test_rows_come_from_any_source(source, rng):
     options = {"kernels": ["linear"], "embeddings": [], "baselines": False, "repeats": 1}
     found, expected = (compare_kernels(*rows, **options) for rows in (given, (X, y)))
     assert_allclose(found.spaces[0].folds, expected.spaces[0].folds)
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "r2"])
+def test_scores_with_groups_of_any_size_are_those_of_the_rows(scoring):
+    """One group has three quarters of the rows, and a few small ones have all of a rare class."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    groups = np.r_[np.zeros(90), 1 + np.arange(30) // 5].astype(int)
+    y: Any = X[:, 0] + 2.0 * (groups == 0) + 0.3 * rng.normal(size=120)
+    measure = sklearn.metrics.r2_score
+    if scoring != "r2":
+        y = np.where(groups > 4, "rare", "often")
+        X[:, 0] += 2.0 * (y == "rare")
+        measure = getattr(sklearn.metrics, f"{scoring}_score")
+    options: Any = {"scoring": scoring, "groups": groups, "repeats": 1, "embeddings": []}
+    comparison = compare_kernels(X, y, [Linear(), RBF(1.0)], **options)
+    truth = y if scoring == "r2" else comparison.codes
+    for model in (*comparison.spaces, *comparison.baselines):
+        assert model.score == pytest.approx(measure(truth, model.predicted), abs=1e-12)
+    assert comparison.contest.overlap == pytest.approx(1 / 4)
+    assert "each trained on 30 to 115 rows" in comparison.recommendation

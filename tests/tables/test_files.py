@@ -3,12 +3,13 @@
 import gzip
 import io
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from mercer.tables import BadInput, read_table
+from mercer.tables import BadInput, TableEncoder, read_table
 
 
 @pytest.fixture
@@ -41,6 +42,14 @@ def test_continental_numbers_with_semicolons(read):
     frame, notes = read("a;b\n1,5;2\n2,25;3\n")
     assert frame["a"].tolist() == [1.5, 2.25]
     assert any("semicolons" in note for note in notes)
+
+
+def test_one_column_of_continental_numbers(read):
+    assert read("x\n1,5\n2,25\n3\n")[0].to_dict("list") == {"x": [1.5, 2.25, 3.0]}
+    assert read("x\n1.200,5\n2,5\n")[0].to_dict("list") == {"x": [1200.5, 2.5]}
+    assert read('x\n"1",5\n"2",6\n')[0].to_dict("list") == {"row name": [1, 2], "x": [5, 6]}
+    with pytest.raises(BadInput, match="line 2 has 2 values for 1 columns"):
+        read("x\n1,5\n2,5,3\n")
 
 
 def test_the_separator_is_given(read):
@@ -76,6 +85,25 @@ def test_packed_files(read):
         read(b"a,b\n", "t.csv.gz")
 
 
+def test_a_packed_file_from_a_mac(tmp_path):
+    with zipfile.ZipFile(tmp_path / "t.csv.zip", "w") as archive:
+        archive.writestr("t.csv", "a,b\n1,2\n")
+        archive.writestr("__MACOSX/._t.csv", b"\x00\x05\x16\x07")
+    assert read_table(tmp_path / "t.csv.zip")[0].to_dict("list") == {"a": [1], "b": [2]}
+
+
+def test_categories_of_a_parquet_file_stay_categories(tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"code": pd.Categorical(["1", "2", None] * 4), "x": np.arange(12) / 8})
+    frame.to_parquet(tmp_path / "t.parquet")
+    table, _ = read_table(tmp_path / "t.parquet")
+    encoder = TableEncoder().fit(table)
+    assert [record["kind"] for record in encoder.columns_] == ["category", "number"]
+    new, _ = read_table(tmp_path / "t.parquet", like=encoder)
+    assert np.array_equal(encoder.transform(new), encoder.transform(frame))
+    assert read_table(tmp_path / "t.parquet", target="code")[0]["code"].dtype == float
+
+
 def test_other_formats(tmp_path):
     frame = pd.DataFrame({"a": [1, 2], "b": ["x", None]})
     frame.to_json(tmp_path / "t.jsonl", orient="records", lines=True)
@@ -101,6 +129,11 @@ def test_standard_input(monkeypatch):
     assert read_table("-")[0].to_dict("list") == {"a": [1], "b": [2]}
 
 
+def test_names_that_look_the_same_are_the_same(read):
+    """A Mac may write é as e and an accent."""
+    assert read("cafe\u0301,b\n1,2\n", number=["caf\u00e9"])[0].columns[0] == "caf\u00e9"
+
+
 def test_duplicate_and_empty_names(read):
     frame, notes = read("a,a,\n1,2,3\n")
     assert frame.columns.tolist() == ["a", "a.1", "column_3"]
@@ -123,6 +156,26 @@ def test_a_header_that_is_one_short_names_the_rows(read):
 def test_a_line_that_is_too_long_is_an_error(read, before):
     with pytest.raises(BadInput, match=f"line {before + 2}"):
         read("a,b,c\n" + "1,2,3\n" * before + "4,5,6,7\n" + "1,2,3\n" * 3)
+
+
+def test_a_value_after_the_last_separator_far_down_is_an_error(read):
+    rows = "1,2,\n" * 300
+    with pytest.raises(BadInput, match="line 302 has 3 values for 2 columns"):
+        read(f"a,b\n{rows}Smith, John,3\n")
+
+
+def test_a_row_is_not_cut_where_looking_ends(read):
+    """The 200 lines that are looked at may end between quotes."""
+    rows = '1,"two\nlines",3\n' * 150
+    frame, notes = read(f"a,b,c\n{rows}")
+    assert frame.shape == (150, 3)
+    assert notes == []
+
+
+@pytest.mark.parametrize("line", ["sep=;\n", '"sep=;"\r\n', "SEP=;\n\n"])
+def test_the_first_line_of_spreadsheets_names_the_separator(read, line):
+    frame, _ = read(f"{line}a;b\n1;x, y\n2;z, u\n")
+    assert frame.to_dict("list") == {"a": [1, 2], "b": ["x, y", "z, u"]}
 
 
 def test_no_header(read):

@@ -51,6 +51,9 @@ def records(table, **options):
         (["<0.1", "0.5", "2"], [0.1, 0.5, 2]),
         (["10K", "1.2M", "900"], [10000, 1.2e6, 900]),
         (["59.222 EUR", "1.000.000 EUR"], [59222, 1000000]),
+        (["500k€", "1.2M€", "3 M EUR"], [500e3, 1.2e6, 3e6]),
+        (["7,5 Mio. €", "800 k€"], [7.5e6, 800e3]),
+        (["R$ 1.200,50", "199 kr", "1 299,90 zł", "12 Kč"], [1200.5, 199, 1299.9, 12]),
         (["08:30", "17:45"], [30600, 63900]),
         (["5:30 pm", "12:15 AM"], [63000, 900]),
         (["1:02:33", "2:00:01.5"], [3753, 7201.5]),
@@ -496,3 +499,67 @@ def test_formats_are_plain_values(read):
     """pandas writes attrs into parquet files as JSON."""
     frame, _ = read("a;d\n1,5;01/02/2012\n2,5;13/02/2012\n")
     assert json.loads(json.dumps(frame.attrs))["formats"]["d"] == {"day_first": True}
+
+
+# --- new rows -------------------------------------------------------------------------------------
+
+
+def test_days_of_new_rows_where_training_rows_name_no_order(read):
+    """2023-06-05 does not say how the next file is written: that file does, or the points in it."""
+    days = pd.date_range("2023-01-01", periods=60, freq="5D")
+    encoder = TableEncoder().fit(pd.DataFrame({"day": days.strftime("%Y-%m-%d"), "x": range(60)}))
+    days = {
+        "25/06/2023\n05/06/2023\noops": ["2023-06-25", "2023-06-05", "NaT"],
+        "06/25/2023\n06/05/2023\noops": ["2023-06-25", "2023-06-05", "NaT"],
+        "05.06.2023": ["2023-06-05"],
+        "06/05/2023": ["2023-06-05"],
+    }
+    for texts, expected in days.items():
+        frame, notes = read(f"day,y\n{texts}\n", like=encoder)
+        found = encoder.encoders_[0].read(frame["day"].to_numpy(dtype=object))
+        assert found.astype("M8[D]").astype(str).tolist() == expected
+        is_open = "two ways" in " ".join(notes)
+        assert is_open == (len(expected) == 1)  # one row alone may be read otherwise
+
+
+def test_days_of_new_rows_that_contradict_the_training_rows_are_told(read):
+    days = pd.date_range("2023-01-01", periods=60, freq="5D")
+    table = pd.DataFrame({"day": days.strftime("%m/%d/%Y"), "x": range(60)})
+    encoder = TableEncoder().fit(table)
+    for texts, told in (("25/06/2023\n05/06/2023", True), ("06/05/2023\n06/25/2023", False)):
+        notes = read(f"day,y\n{texts}\n", like=encoder)[1]
+        assert ("month first, as in the training table" in " ".join(notes)) == told
+
+
+def test_dates_without_an_order_do_not_decide_for_others(read):
+    """A decimal comma says more about 05/06/2023 than a column of 2023-06-05 does."""
+    rows = [(5, 6), (9, 7), (2, 8), (11, 3), (8, 2), (1, 12)]
+    lines = [f"2020-01-{a:02d};{a:02d}/{b:02d}/2023;{a},5" for a, b in rows]
+    frame, _ = read("\n".join(["made;day;x", *lines]))
+    assert frame["day"].dt.month.tolist() == [b for _, b in rows]
+
+
+def test_whole_numbers_beyond_floats_are_names(read):
+    """Neighbours of 17 digits would be one group, and one category."""
+    names = [str(10**17 + i) for i in range(12)]
+    frame, _ = read("account,n,y\n" + "".join(f"{a},{a}0,1\n" for a in names) + ",2,1\n")
+    assert frame["account"].tolist()[:12] == names
+    assert frame["account"].isna()[12]
+    assert numbers(["100000000000000000", "2.5"]) == [1e17, 2.5]
+
+
+@pytest.mark.parametrize("mark", [".", "/", "-"])
+def test_months_before_years_are_dates(read, mark):
+    """07.2019 is also how a number may begin; new rows may be without such a zero."""
+    months = pd.date_range("2019-01-01", periods=36, freq="MS").strftime(f"%m{mark}%Y").tolist()
+    frame, notes = read("m,x\n" + "".join(f"{m},{i % 5}\n" for i, m in enumerate(months)))
+    assert frame["m"].dt.month.tolist() == [*range(1, 13)] * 3
+    assert f"'{months[0]}' is 2019-01-01" in " ".join(notes)
+    encoder = TableEncoder().fit(frame)
+    for texts in (["10 2020", "11 2022"], ["10 2020"], ["03 2022"]):
+        rows = [text.replace(" ", mark) for text in texts]
+        new, _ = read("m,x\n" + "".join(f"{m},1\n" for m in rows), like=encoder)
+        found = encoder.encoders_[0].read(new["m"].to_numpy(dtype=object)).astype("M8[M]")
+        assert found.astype(str).tolist() == [f"{text[3:]}-{text[:2]}" for text in texts]
+    plain = read("m,x\n" + "".join(f"{i / 7:.4f},1\n" for i in range(99)))[0]
+    assert plain["m"].dtype == float

@@ -82,7 +82,7 @@ def compare(
 ):
     """Compare kernels on your data: a ranked table, a verdict, a page and a model to use."""
     kernels = kernels_of(kernel, matrix)
-    file_data.check_outputs([file], [page, png, table, save_to])
+    file_data.check_outputs([file], [page, png, save_to], table)
     if save_to is not None and target is None:
         raise BadInput("--save needs --target: without one there is no model to save.")
     options = {"target": target, "matrix": matrix, "image_shape": image_shape}
@@ -140,16 +140,17 @@ def _save(comparison, path):
     if name == BOOSTING:
         name = comparison.spaces[0].name
         comparison.notes.append(
-            f"{Path(path).name} contains {name}, the best kernel. {BOOSTING} predicts better here, "
-            "but mercer cannot save boosted trees; the code below makes that model."
+            f"the file {Path(path).name} contains {name}, the best kernel. {BOOSTING.capitalize()} "
+            "predicts better here, but mercer cannot save boosted trees; the code below makes that "
+            "model."
         )
     model = comparison.best_model(name)
     needed = needed_trust(model)
     if needed:
         options = " ".join(f"--trusted {name}" for name in needed)
         comparison.notes.append(
-            f"{Path(path).name} uses names that a stranger's file could misuse: mercer predict "
-            f"needs {options}"
+            f"the file {Path(path).name} uses names that a stranger's file could misuse: mercer "
+            f"predict needs {options}"
         )
     save(model, path, trusted=needed)
 

@@ -17,6 +17,7 @@ from ..kernels import listed
 from ..tables import BadInput, check_column, read_arrays
 from .options import Reading
 
+_TEXT_TABLES, _PARQUET = {".csv": ",", ".tsv": "\t"}, (".parquet", ".pq")
 _SCALES = ("auto", "standard", "unit", "none")
 
 
@@ -110,6 +111,10 @@ def _from_matrix(frame, target, matrix):
     y = _take_target(frame, target)
     if y is not None:
         frame = frame.drop(columns=target)
+    if frame.shape[1] == len(frame) + 1:
+        first = frame.columns[0]  # names of rows, as to_csv of pandas writes them: numbers, too
+        if first == "column_1" or [*frame[first].astype(str)] == [*frame.columns[1:]]:
+            frame = frame.astype({first: str})
     numbers = frame.select_dtypes("number")
     labels = frame.drop(columns=numbers.columns)
     if numbers.shape[0] != numbers.shape[1]:
@@ -175,8 +180,7 @@ def _from_table(frame, reading, target, scale, kernels, image_shape, notes):
         return FileData(pixels, y, image_shape=image_shape, notes=notes)
     column = _the_column(reading.without_names(table), kernels, notes)
     if column is not None:
-        X = table[[column]]
-        X = X.astype(object).where(X.notna(), "").map(str)  # the empty text where one is missing
+        X = without_gaps(table[[column]])
         usual = [Spectrum(length, normalize=True) for length in (2, 3, 4, 5)]
         return FileData(X, y, shown=X, notes=notes, kernels={repr(k): k for k in usual})
     if scale == "auto" and any(kernel.non_negative_only for kernel in kernels):
@@ -188,6 +192,11 @@ def _from_table(frame, reading, target, scale, kernels, image_shape, notes):
         # These kernels ask for columns by name, and for columns of texts as they are.
         encoder.set_params(keep=_kept(table, kernels))
     return FileData(table, y, shown=table, notes=notes, encoder=encoder)
+
+
+def without_gaps(texts: pd.DataFrame) -> pd.DataFrame:
+    """Columns as texts, the empty one where a value is missing."""
+    return texts.astype(object).where(texts.notna(), "").map(str)
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -202,9 +211,14 @@ def _harmless(frame: pd.DataFrame):
     return safe
 
 
-def check_outputs(inputs: Sequence[Path], outputs: Sequence[Path | None]):
-    """Before the work, not after it: folders exist, and no file is written over another one."""
-    taken = [Path(path) for path in inputs if str(path) != "-"]
+def check_outputs(
+    inputs: Sequence[Path], outputs: Sequence[Path | None], table: Path | None = None
+):
+    """Before the work, not after it: folders exist, and no file is written over another one.
+
+    `table` is an output of :func:`write`.
+    """
+    taken, outputs = [Path(path) for path in inputs if str(path) != "-"], [*outputs, table]
     for path in (Path(path) for path in outputs if path is not None):
         if not path.parent.is_dir():
             raise BadInput(f"there is no folder {str(path.parent)!r} for {path.name}.")
@@ -222,6 +236,8 @@ def check_outputs(inputs: Sequence[Path], outputs: Sequence[Path | None]):
                 "output another name."
             )
         taken.append(path)
+    if table is not None and table.suffix.lower() not in (*_TEXT_TABLES, *_PARQUET):
+        raise BadInput(f"cannot write {table.name}: use .csv, .tsv or .parquet.")
 
 
 def write(frame: pd.DataFrame, path: str | Path):
@@ -231,10 +247,10 @@ def write(frame: pd.DataFrame, path: str | Path):
     """
     notes = []
     path, content = Path(path), io.BytesIO()
-    check_outputs([], [path])
-    if path.suffix in (".parquet", ".pq"):
+    check_outputs([], [], path)
+    if path.suffix.lower() in _PARQUET:
         frame.to_parquet(content, index=False)
-    elif path.suffix in (".csv", ".tsv"):
+    else:
         safe = _harmless(frame)
         changed = [
             new
@@ -248,9 +264,7 @@ def write(frame: pd.DataFrame, path: str | Path):
                 "texts that a spreadsheet would run have an apostrophe in front, such as "
                 f"{changed[0]!r} ({len(changed)} in all; .parquet keeps texts as they are)"
             )
-        safe.to_csv(content, index=False, sep="," if path.suffix == ".csv" else "\t")
-    else:
-        raise BadInput(f"cannot write {path.name}: use .csv, .tsv or .parquet.")
+        safe.to_csv(content, index=False, sep=_TEXT_TABLES[path.suffix.lower()])
     write_output(path, content.getbuffer())
     return notes
 

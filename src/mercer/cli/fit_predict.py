@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, f_classif, f_regression
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -79,10 +81,18 @@ def fit(
     roles = take_roles(X, target, named, notes)
     X = roles.X
     chosen = parse_kernel(kernel) if kernel else None
+    if chosen is not None and chosen.kind == "objects":
+        raise BadInput(
+            f"{chosen!r} compares texts, and mercer fit makes numbers of a table. mercer compare "
+            "takes it, and fits its model with --save."
+        )
+    # A column of groups or weights is not among those that the encoder sees.
+    given = reading.roles.items()
+    kinds: Any = {kind: [name for name in names if name in X] for kind, names in given}
     made: Any = (KernelRegressor if task == "regression" else KernelClassifier)(
         chosen,
         verbose=not json and output.err.is_terminal,
-        encoder=TableEncoder(**reading.roles) if reading.roles else None,
+        encoder=TableEncoder(**kinds) if any(kinds.values()) else None,
     )
     parts = Checkpoint(f"{model}.parts")
     if len(parts) and not json:
@@ -101,7 +111,7 @@ def fit(
         raise BadInput(f"the target {target!r}: {error}" if about_target else str(error)) from None
     save(made, model)
     parts.clear()
-    ordered = in_time(X, made.encoder_, y, time)
+    ordered = in_time(roles, made.encoder_, y)
     facts = _facts(made, roles, y, task, compare)
     if ordered is not None:
         facts["last_fifth"] = last_fifth(made, roles, y, *ordered)
@@ -135,7 +145,7 @@ def predict(
     reading: Reading,
 ):
     """Predict new rows with a saved model, with uncertainty or probabilities."""
-    file_data.check_outputs([model, file], [out])
+    file_data.check_outputs([model, file], [], out)
     if not model.is_file():
         raise BadInput(f"the file {str(model)!r} does not exist.")
     fitted = load(model, trusted=trusted or [])
@@ -148,8 +158,11 @@ def predict(
     steps = [step for _, step in getattr(fitted, "steps", [])]
     found = [getattr(fitted, "encoder_", None), *steps[:1]]
     encoder = next((made for made in found if isinstance(made, TableEncoder)), None)
-    frame, notes = reading.frame(file, like=encoder)
     wanted = [str(name) for name in fitted.feature_names_in_]
+    of_texts = encoder is None and _compares_texts(fitted)
+    if of_texts:  # as they are written, also where they are digits
+        reading = replace(reading, category=wanted)
+    frame, notes = reading.frame(file, like=encoder)
     given = set(frame.columns)
     missing = [name for name in wanted if name not in given]
     records = [] if encoder is None else encoder.columns_
@@ -163,6 +176,8 @@ def predict(
             f"{file.name} lacks {len(missing)} of the {len(wanted)} columns that the model was "
             f"fitted on: {', '.join(missing[:8])}."
         )
+    if of_texts:
+        frame[wanted] = file_data.without_gaps(frame[wanted])
     extra = [str(name) for name in frame.columns if name not in wanted]
     if extra:
         notes.append(f"columns that the model does not know were not used: {', '.join(extra[:8])}")
@@ -181,8 +196,14 @@ def predict(
         output.as_json(facts | {"notes": notes})
         return
     output.notes(notes)
-    output.tell(f"{len(result)} rows: {', '.join(result.columns)}")
+    output.tell(f"{len(result)} row{'s' if len(result) > 1 else ''}: {', '.join(result.columns)}")
     output.tell(f"Predictions: {Path(out).resolve()}")
+
+
+def _compares_texts(model):
+    """Whether the kernel of a model, or its n-grams, see the texts of a table and nothing else."""
+    parts = model.get_params(deep=True).values()
+    return any(isinstance(p, TfidfVectorizer) or getattr(p, "kind", "") == "objects" for p in parts)
 
 
 def _predictions(fitted, X):
@@ -361,7 +382,10 @@ def _print(facts, made, code):
         + (f" of {facts['rows_left_out']} rows)." if some else ").")
     )
     last = facts.get("last_fifth")
-    if last is not None:
+    if last is not None and "why" in last:
+        before = f"the last fifth by {last['column']} was not predicted from the rows before"
+        say(f"  {before}: {last['why']}")
+    elif last is not None:
         inside = ""
         if "inside_90" in last:
             inside = f" ({last['inside_90']:.0%} of them inside 90 % intervals)"
@@ -426,7 +450,8 @@ def _code(made, facts, file, reading, gaps):
     arguments = [] if kernel is None else [repr(kernel)]
     if made.encoder is not None:
         parts.add("TableEncoder")
-        shown = ", ".join(f"{k}={v!r}" for k, v in reading.roles.items())
+        kinds = {kind: getattr(made.encoder, kind) for kind in reading.roles}
+        shown = ", ".join(f"{kind}={names!r}" for kind, names in kinds.items() if names)
         arguments.append(f"encoder=TableEncoder({shown})")
     given = {"target": target} | reading.arguments
     options = ", ".join(f"{k}={v!r}" for k, v in given.items())

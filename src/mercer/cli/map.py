@@ -49,7 +49,7 @@ def map_(
     """Write coordinates whose inner products are the kernel, with a bound for their error."""
     kernels = kernels_of([kernel] if matrix is None or kernel != "RBF()" else None, matrix)
     (name, chosen), *_ = kernels.items()
-    file_data.check_outputs([file], [out])
+    file_data.check_outputs([file], [], out)
     if target is not None and re.fullmatch(r"phi\d+|residual", target):
         raise BadInput(
             f"--target {target} has the name of a column of coordinates; rename it in {file.name}."
@@ -71,7 +71,7 @@ def map_(
         frame["residual"], bound = _certificate(kernel_map, X, data.gram, Phi)
     if data.y is not None:
         frame.insert(0, target or "target", data.y)
-    file_data.write(frame, out)
+    data.notes += file_data.write(frame, out)
     facts = {
         "kernel": repr(kernel_map.kernel_),
         "rows": len(frame),

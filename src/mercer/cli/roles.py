@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from .. import TableEncoder
 from ..tables import BadInput, check_column, encoder_tools
 
 # The share of rows, in the order of time, that are predicted from those before.
@@ -23,6 +24,7 @@ class _Roles(NamedTuple):
     X: pd.DataFrame
     groups: np.ndarray | None = None
     weights: np.ndarray | None = None
+    when: tuple[str, np.ndarray] | None = None  # the column of --time, as numbers
 
 
 def take_roles(
@@ -34,7 +36,7 @@ def take_roles(
             raise BadInput(f"--{option} {name} is the target itself: name another column.")
         if name is not None:
             check_column(X, name, notes)
-    group, weights = named["group"], named["weights"]
+    group, weights, time = named["group"], named["weights"], named["time"]
     groups = None if group is None else X[group].astype(str).to_numpy()
     given = None
     if weights is not None:
@@ -53,25 +55,29 @@ def take_roles(
             f"errors and intervals are those of rows with a {group} that the table does not have; "
             f"{group} itself was not used"
         )
+        if X[group].isna().any():
+            n = int(X[group].isna().sum())
+            notes.append(f"rows without a {group} count as one group: {n} of {len(X)}")
     if weights is not None:
         notes.append(f"the column {weights} says how much each row counts: not used otherwise")
-    return _Roles(rest, groups, given)
+    when = None
+    if time is not None:
+        times = _times(X[time])
+        if times is None:
+            raise BadInput(f"--time {time}: the column has neither dates nor numbers that differ.")
+        when = time, np.where(np.isnan(times), np.nanmin(times), times)
+    return _Roles(rest, groups, given, when)
 
 
-def in_time(
-    X: pd.DataFrame, encoder: Any, y: np.ndarray, name: str | None
-) -> tuple[str, np.ndarray] | None:
-    """(column, times) by which the rows are ordered: `name`, or what the table suggests.
+def in_time(roles: _Roles, encoder: Any, y: np.ndarray) -> tuple[str, np.ndarray] | None:
+    """(column, times) by which the rows are ordered: that of --time, or what the table suggests.
 
     That is a date column along which the rows are sorted, where the target drifts.
     """
-    if name is not None:
-        when = _times(X, encoder, name)
-        if when is None or np.isnan(when).all():
-            raise BadInput(f"--time {name}: the column holds neither dates nor numbers.")
-        return name, np.where(np.isnan(when), np.nanmin(when), when)
+    if roles.when is not None:
+        return roles.when
     for record in encoder.columns_ if y.dtype.kind in "fiu" else ():
-        when = _times(X, encoder, record["name"]) if record["kind"] == "date" else None
+        when = _times(roles.X[record["name"]]) if record["kind"] == "date" else None
         if when is None or np.isnan(when).any():
             continue
         steps = np.diff(when)
@@ -81,12 +87,15 @@ def in_time(
     return None
 
 
-def _times(X, encoder, name):
-    """A column as seconds or numbers; None where it is neither."""
-    when = encoder_tools.column_as_numbers(encoder, X, name)
-    if when is None:  # left out, as a number of the row is
-        when = pd.to_numeric(X[name], errors="coerce").to_numpy(dtype=float)
-    return when
+def _times(column):
+    """A column as seconds or numbers, also where the model does not use it; None without any."""
+    named = isinstance(column.dtype, pd.CategoricalDtype)  # by --id or --category: dates even so
+    table = (column.astype(object) if named else column).to_frame()
+    try:
+        encoder = TableEncoder().fit(table)
+    except ValueError:  # the same in all rows
+        return None
+    return encoder_tools.column_as_numbers(encoder, table, column.name)
 
 
 def _drifts(y):
@@ -107,13 +116,19 @@ def last_fifth(
     order = np.argsort(when, kind="stable")
     cut = len(order) - max(1, int(_LAST * len(order)))
     known, new = order[:cut], order[cut:]
-    weights = None if roles.weights is None else roles.weights[known]
+    w = np.ones(len(y)) if roles.weights is None else roles.weights
+    weights = None if roles.weights is None else w[known]
+    counts = w[new] if w[new].any() else None
     again = clone(model).set_params(verbose=False)
-    again.fit(roles.X.iloc[known], y[known], weights)
     rows, found = roles.X.iloc[new], {"column": name, "rows": len(new)}
+    try:
+        again.fit(roles.X.iloc[known], y[known], weights)
+    except ValueError as reason:  # one class, or nothing that differs, in the rows before
+        return found | {"why": str(reason)}
     if hasattr(model, "classes_"):
-        return found | {"accuracy": float(np.mean(again.predict(rows) == y[new]))}
+        right = again.predict(rows) == y[new]
+        return found | {"accuracy": float(np.average(right, weights=counts))}
     low, high = again.predict_interval(rows)
-    inside = float(np.mean((low <= y[new]) & (y[new] <= high)))
-    error = float(np.sqrt(np.mean((y[new] - again.predict(rows)) ** 2)))
+    inside = float(np.average((low <= y[new]) & (y[new] <= high), weights=counts))
+    error = float(np.sqrt(np.average((y[new] - again.predict(rows)) ** 2, weights=counts)))
     return found | {"RMSE": error, "inside_90": inside}

@@ -292,7 +292,8 @@ def _usable(y, task, notes):
             )
             known[np.flatnonzero(known)[alone]] = False
     if known.sum() < 4:
-        raise ValueError(f"only {known.sum()} rows have a usable target; at least 4 are needed.")
+        usable = "a class that another row has, too" if task == CLASSES else "a usable target"
+        raise ValueError(f"only {known.sum()} rows have {usable}; at least 4 are needed.")
     return known
 
 

@@ -342,7 +342,7 @@ class Dates(BaseEstimator):
         if values.dtype.kind in "fiu" and self.digits_:
             values = spelled(values)
         if values.dtype.kind == "O":
-            return DateFormat(bool(self.day_first_)).read(values)
+            return DateFormat(self.day_first_).read(values)
         return values
 
     def transform(self, values: np.ndarray) -> np.ndarray:
@@ -406,9 +406,12 @@ class Kept(BaseEstimator):
 
     def fit(self, values: np.ndarray, name: str) -> Self:
         self.names_ = [name]
+        self.texts_ = all(isinstance(value, str | None) for value in values)
         return self
 
     def transform(self, values: np.ndarray) -> np.ndarray:
+        if getattr(self, "texts_", False):  # a file of digits alone has numbers
+            values = spelled(values)
         column = np.empty((len(values), 1), dtype=object)
         column[:, 0] = ["" if value is None else value for value in values]
         return column

@@ -12,6 +12,7 @@ import lzma
 import os
 import re
 import sys
+import unicodedata
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -27,7 +28,7 @@ from ..engine import Domain
 from .decisions import IDENTIFIED
 from .encoder import TableEncoder
 from .given import BadInput
-from .notes import in_rows
+from .notes import DATE, in_rows
 from .parse_numbers import TextColumn, read_numbers
 from .parse_text import MISSING, as_texts
 from .reading import Notation
@@ -41,6 +42,10 @@ _KNOWN = "csv, tsv, txt, xlsx, json, jsonl, parquet (also packed as gz, bz2, xz 
 _MISSING_TEXTS = sorted({m for t in MISSING for m in (t, t.upper(), t.capitalize())})
 # A field between spaces or tabs, quoted or not.
 _SPACED = re.compile(r'"[^"]*"|[^ \t]+')
+# The first line that spreadsheets write and read to say what separates columns: "sep=;".
+_SEP_LINE = re.compile(r'"?sep=([^\r\n])"?[^\S\r\n]*[\r\n]+', re.I)
+# A line of a single column of numbers.
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d[\d.]*(?:,\d+)?\s*")
 # Arguments of read_table; a TableEncoder knows the others.
 _TEXT = Domain(lambda value: isinstance(value, str | None), "a str or None", error=TypeError)
 _PATH = Domain(lambda v: isinstance(v, str | os.PathLike), "a str or a Path", error=TypeError)
@@ -128,7 +133,10 @@ def read_table(
         elif kind in JSON:
             frame = _from_json(content, encoding, kind)
         elif kind in _TEXTS:
-            frame, separator = _from_text(content, sep, encoding, notes, {target, *category})
+            records = [] if like is None else like.columns_
+            written = {r["name"] for r in records if r["kind"] == DATE}  # "10.2020", too
+            written |= {target, *category}
+            frame, separator = _from_text(content, sep, encoding, notes, written)
         else:
             raise BadInput(f"{name}: unknown kind of file; known: {_KNOWN}.")
     if frame.empty:
@@ -197,7 +205,9 @@ def _unpacked(content, packing, name):
     packed: Any = io.BytesIO(content)
     if opened is None:
         archive = zipfile.ZipFile(packed)
-        files = [f for f in archive.namelist() if not f.endswith("/")]
+        # Archives made on a Mac hold a hidden file beside each file.
+        named = (f for f in archive.namelist() if not f.startswith("__MACOSX/"))
+        files = [f for f in named if not f.endswith(("/", ".DS_Store"))]
         if len(files) != 1:
             raise ValueError(f"it holds {len(files)} files; one is expected")
         opened, packed = archive.open, files[0]
@@ -313,8 +323,13 @@ def _nested(name):
 
 def _from_text(content, sep, encoding, notes, kept):
     text = _decoded(content, encoding, notes)
+    told = _SEP_LINE.match(text)
+    if told:
+        text, sep = text[told.end() :], sep or told[1]
     sep = {"tab": "\t", "\\t": "\t", "space": r"\s+", " ": r"\s+"}.get(sep, sep)
     lines = list(islice(_lines(text), _LOOKED_AT))
+    if sep is None and "," not in lines[0] and any("," in line for line in lines):
+        sep = "\t" if all(map(_DECIMAL_COMMA.fullmatch, lines[1:])) else None  # one column
     if sep is None:
         sep = _separator(lines)
         if sep not in (",", None):
@@ -323,12 +338,13 @@ def _from_text(content, sep, encoding, notes, kept):
     elif len(sep) != 1 and sep != r"\s+":
         raise BadInput(f"--sep must be one character, 'tab' or 'space', got {sep!r}.")
     header, *body = _fields(lines, sep)
+    body = body[:-1] if len(lines) == _LOOKED_AT else body  # the last row may go on
     width, sizes = len(header), {len(row) for row in body}
     names, after = None, "(after the last separator)"
     headless = _is_data(header, body)
     if headless:
         names = [f"column_{j + 1}" for j in range(width)]
-        notes.append("the file has no header: columns are called column_1, column_2, ...")
+        notes.append("the file has no header: columns are called column_1, column_2 and so on")
     elif width + 1 in sizes and all(len(row) <= width or row[width:] == [""] for row in body):
         names = [*header, after]
         notes.append("separators at the ends of the lines were ignored")
@@ -343,10 +359,7 @@ def _from_text(content, sep, encoding, notes, kept):
     expected = len(names or header)
     for number, row in enumerate(body, 2):
         if len(row) > expected:
-            raise BadInput(
-                f"line {number} has {len(row)} values for {expected} columns: put values that "
-                "hold a separator into quotes, or give the right one with --sep."
-            )
+            raise _too_long(number, len(row), expected)
     common: dict[str, Any] = {"sep": sep, "engine": "c", "skipinitialspace": True}
     common |= {"names": names, "header": None if headless else 0, "index_col": False}
     common["keep_default_na"] = False
@@ -365,7 +378,18 @@ def _from_text(content, sep, encoding, notes, kept):
         texts = pd.read_csv(io.BytesIO(content), **common)
         for k, j in enumerate(unclear):
             frame.isetitem(j, texts.iloc[:, k])
-    return frame.iloc[:, :-1] if names and names[-1] == after else frame, sep
+    if names is not None and names[-1] == after:
+        over = np.flatnonzero(frame.pop(after).notna())
+        if len(over):  # further down than was looked
+            raise _too_long(over[0] + 2, expected, width)
+    return frame, sep
+
+
+def _too_long(line, n, n_columns):
+    return BadInput(
+        f"line {line} has {n} values for {n_columns} columns: put values that hold a separator "
+        "into quotes, or give the right one with --sep."
+    )
 
 
 def _needs_text(column, codes):
@@ -476,7 +500,8 @@ def _numbers(texts):
 
 def _renamed(frame, notes):
     """Names that are texts, not empty and different from each other."""
-    given = [str(name).strip() for name in frame.columns]
+    # "é" may be one character or two: what looks the same is the same name.
+    given = [unicodedata.normalize("NFC", str(name)).strip() for name in frame.columns]
     names: dict[str, None] = {}
     before, repeated = set(), []
     for place, name in enumerate(given, 1):

@@ -25,6 +25,7 @@ _FORMS = (
     re.compile(rf"{_DAY}[ -]{_NAME}[ -](?P<year>\d{{4}}|\d{{2}}){_CLOCK}"),
     re.compile(rf"{_NAME}[ -]{_DAY},?[ -]{_YEAR}{_CLOCK}"),
     re.compile(rf"{_YEAR}[-/](?P<month>0[1-9]|1[0-2])"),
+    _MONTH_YEAR := re.compile(r"(?P<month>0[1-9]|1[0-2])[-/.](?P<year>1[89]\d\d|20\d\d)"),
     re.compile(rf"{_YEAR}[-/ ]?Q(?P<quarter>[1-4])", re.I),
     re.compile(rf"Q(?P<quarter>[1-4])[-/ ]?{_YEAR}", re.I),
     re.compile(r"Q(?P<quarter>[1-4])[-/ ](?P<year>\d{2})", re.I),
@@ -42,16 +43,16 @@ _LEAST_DIGITS = 10
 class DateFormat(Format):
     """How the dates of a column are written.
 
-    day_first : whether 05/02/2021 is in February
+    day_first : whether 05/02/2021 is in February; None where no text tells, as 2021-02-05
     """
 
-    day_first: bool = False
+    day_first: bool | None = None
     dtype = "datetime64[us]"
 
     def parse(self, text: str) -> np.datetime64 | None:
         """One date; 25/02/2021 can be read in one way only, and is."""
-        value = _date(text, self.day_first)
-        return _date(text, not self.day_first) if value is None else value
+        dates = (_date(text, day_first) for day_first in (self.day_first, True, False))
+        return next((date for date in dates if date is not None), None)
 
 
 def read_dates(
@@ -72,31 +73,40 @@ def read_dates(
     # "Jan-05" and others may be days of months: more of them than months, none above 31.
     if days and max(days) <= 31 and len(days) > len({found["name"] for found in short}):
         return None
-    parts = [found for found in map(_PARTS.fullmatch, known) if found]
-    votes = [sum(int(f[which]) > 12 for f in parts) for which in ("first", "second")]
-    # 05/05/2021 is the same day either way.
-    open = [f[0] for f in parts if int(f["first"]) != int(f["second"])]
-    open = open if votes[0] == votes[1] else []
-    if day_first is None:
-        day_first = votes[0] > votes[1]
-        if open:
-            day_first = _by_hints(texts, parts, usual)
-    else:
-        open = []
-    strict = partial(_date, day_first=day_first)
-    first_open = next(iter(open), None)
-    read = ReadColumn.of(texts, DateFormat(day_first), first_open, parse=strict)
+    first, open = day_order(texts, day_first, usual)
+    strict = partial(_date, day_first=first)
+    read = ReadColumn.of(texts, DateFormat(first), open, parse=strict)
     return read if read.fits() else None
 
 
+def day_order(
+    texts: Iterable[str | None], day_first: bool | None = None, usual: bool | None = None
+) -> tuple[bool | None, str | None]:
+    """(whether the day stands first, a text that leaves it open): None where no text has an order.
+
+    `day_first` and `usual` as for :func:`read_dates`.
+    """
+    texts = list(texts)
+    known = sorted({text for text in texts if text is not None})
+    parts = [found for found in map(_PARTS.fullmatch, known) if found]
+    votes = [sum(int(f[which]) > 12 for f in parts) for which in ("first", "second")]
+    if day_first is not None or votes[0] != votes[1]:
+        return (votes[0] > votes[1] if day_first is None else day_first), None
+    # 05/05/2021 is the same day either way.
+    open = [f[0] for f in parts if int(f["first"]) != int(f["second"])]
+    return (_by_hints(texts, parts, usual), open[0]) if open else (None, None)
+
+
 def are_digits_of_dates(texts: Iterable[str]) -> bool:
-    """Whether different texts are all months as 192607, or all days as 20120131."""
+    """Whether different texts are all months as 192607 or 07.1926, or all days as 20120131."""
     texts = set(texts)
-    alike = len(texts) >= _LEAST_DIGITS and len({len(text) for text in texts}) == 1
+    if len(texts) < _LEAST_DIGITS or len({len(text) for text in texts}) > 1:
+        return False
+    form = _MONTH_YEAR if "." in next(iter(texts)) else _DIGITS
+    found = [form.fullmatch(text) for text in texts]
     return (
-        alike
-        and all(_DIGITS.fullmatch(text) and _date(text, False) is not None for text in texts)
-        and len({text[:4] for text in texts}) > 1
+        all(part is not None and _date(part[0], False) is not None for part in found)
+        and len({part["year"] for part in found if part is not None}) > 1
     )
 
 
@@ -139,7 +149,9 @@ def _date(text, day_first):
         return None
     part = found.groupdict()
     if "first" in part:
-        part |= dict(zip(("day", "month") if day_first else ("month", "day"), found.group(1, 3)))
+        # Between points the day stands first, as a rule.
+        first = part["mark"] == "." if day_first is None else day_first
+        part |= dict(zip(("day", "month") if first else ("month", "day"), found.group(1, 3)))
     month = part.get("month") or 3 * int(part.get("quarter") or 0) - 2
     if part.get("name"):
         # "Sept" and "Jan" are names, too.

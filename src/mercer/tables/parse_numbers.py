@@ -17,12 +17,18 @@ _WORD_ROWS = 5
 # With a larger share of "<5" and ">5" these are names of ranges, not measurements at a limit.
 _MOST_BOUNDS = 0.5
 
+# Floats hold whole numbers of so many digits exactly.
+_EXACT_DIGITS = 15
+
 # Signs as typed, and as typesetters print them (U+2212).
 _MINUS = "\u2212"
 _SPACES = " \u00a0\u202f\u2009"
 _APOSTROPHES = "'\u2019"
-_CURRENCY = r"[$€£¥₹₩₽]|[A-Z]{2}\$|EUR|USD|GBP|CHF|JPY|INR|SEK|NOK|DKK|PLN|CAD|AUD|CNY|BRL|Rs\.?"
-_MONEY = re.compile(rf"%|(?:k|K|M|Mio|mio|Mn|mn|bn|Bn)?\s*(?:{_CURRENCY})")
+_CURRENCY = (
+    r"[$€£¥₹₩₽₺₪₫]|[A-Z]{1,2}\$|EUR|USD|GBP|CHF|JPY|INR|SEK|NOK|DKK|PLN|CAD|AUD|CNY|BRL|CZK|HUF|TRY"
+    r"|Rs\.?|kr\.?|zł|Kč|Ft"
+)
+_MONEY = re.compile(rf"%|(?P<times>k|K|M|(?:[Mm]io|[Mm]n|[Bb]n)\.?)?\s*(?:{_CURRENCY})")
 _SHAPE = re.compile(
     rf"(?P<bound>[<>≤≥~≈]=?)?\s*(?P<sign>[-+{_MINUS}]?)\s*(?P<money>{_CURRENCY})?\s*"
     rf"(?P<inner>[-+{_MINUS}]?)(?P<digits>[\d.,{_SPACES}{_APOSTROPHES}]*)(?P<exponent>[eE][-+]?\d+)?"
@@ -234,13 +240,17 @@ def read_forced(
 def are_codes(column: TextColumn) -> bool:
     """Whether texts are names made of digits.
 
-    These are "02139" (nearly all of one length, some with a leading zero), and whole numbers among
-    which some have a letter in front: "117", "c118".
+    These are "02139" (nearly all of one length, some with a leading zero), whole numbers among
+    which some have a letter in front ("117", "c118"), and those with so many digits that different
+    ones are the same float.
     """
     whole = Counter({text: n for text, n in column.counts.items() if _WHOLE.fullmatch(text)})
     if sum(whole.values()) < MOSTLY * column.total or len(column.counts) < 2:
         return False
     if any(_LETTER_CODE.fullmatch(text) for text in column.counts):
+        return True
+    many = [text for text in whole if len(text) > _EXACT_DIGITS]
+    if len(set(map(float, many))) < len(set(map(int, many))):
         return True
     lengths = Counter(len(text) for text in whole.elements())
     length, n = lengths.most_common(1)[0]
@@ -324,4 +334,6 @@ def _number(found, decimal):
     value = float(f"{whole or 0}{part}{found['exponent'] or ''}")
     value = -value if {found["sign"], found["inner"]} & {"-", _MINUS} else value
     unit = (found["unit"] or "").strip()
-    return value / 100 if unit == "%" else value * _TIMES.get(unit.split(" ")[0], 1.0)
+    money = _MONEY.fullmatch(unit)  # "k€" and "Mio. EUR" are a thousand and a million
+    times = unit.split(" ")[0] if money is None else (money["times"] or "").rstrip(".")
+    return value / 100 if unit == "%" else value * _TIMES.get(times, 1.0)

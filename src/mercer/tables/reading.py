@@ -66,6 +66,7 @@ class Notation:
         dates = {n: read_dates(written[n].texts, self.day_first, usual) for n in others}
         known = [date for date in dates.values() if date is not None]
         first = [date.format.day_first for date in known if date.open is None]
+        first = [day_first for day_first in first if day_first is not None]
         for name, date in dates.items() if first else ():
             if date is not None and date.open is not None:
                 dates[name] = read_dates(date.texts, None, sum(first) > len(first) / 2)

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 
 from ..kernels import listed
-from .columns import Dates, Numbers
+from .columns import Dates, Numbers, declared_categories
 from .encoder import TableEncoder
 from .notes import DATE, NUMBER, SHOWN, in_rows, notes_on_reading
-from .parse_dates import DateFormat
+from .parse_dates import DateFormat, are_digits_of_dates, day_order
 from .parse_numbers import NumberFormat, TextColumn, are_codes, decimal_of, read_forced
-from .parse_text import MISSING, as_texts
+from .parse_text import MISSING, ReadColumn, as_texts
 from .reading import Notation
 
 # Texts that programs write for a missing value: as a target too, they say that there is none.
@@ -21,7 +21,7 @@ _NEVER_LABELS = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "<na>"])
 _FREQUENT = 0.05
 # A point with other than three digits behind it, or with a zero or four digits before it.
 _IS_DECIMAL = r"\.(?:\d{0,2}|\d{4,})(?:[eE].*)?$|^\D*0\d*\.|^\D*\d{4,}\."
-_CODE = r"^0\d+$"
+_CODE = r"^0\d+$|^\d{16}"
 
 
 def is_decimal(x: np.ndarray) -> bool:
@@ -45,6 +45,9 @@ def typed_frame(
     Columns that the user calls categories have that dtype. What was read how is noted, and kept in
     ``attrs["formats"]``.
     """
+    # A parquet file says of columns that they are categories.
+    declared = {*declared_categories(frame)} - {target}
+    reading = replace(reading, categories={*reading.categories, *declared})
     # `plain` are numbers that need no interpretation; some tell that the decimal mark is a point.
     texts, plain, changed = {}, {}, {}
     for name in frame.columns:
@@ -103,6 +106,8 @@ def _simple(column):
     if known.str.contains(_CODE).any() and are_codes(TextColumn(known.tolist())):
         return None
     points = known.str.contains(".", regex=False)
+    if points.all() and are_digits_of_dates(known):  # "07.1926"
+        return None
     decided = bool(points.any()) and bool(known[points].str.contains(_IS_DECIMAL).any())
     if points.any() and not decided:
         return None  # "1.167": other columns may tell
@@ -145,19 +150,21 @@ def _as_trained(frame, texts, plain, changed, reading, like, notes):
         for record, encoder in zip(like.columns_, like.encoders_)
         if isinstance(encoder, Numbers)
     }
-    dates = {r["name"] for r, made in zip(like.columns_, like.encoders_) if isinstance(made, Dates)}
+    dates = {
+        record["name"]: encoder.day_first_
+        for record, encoder in zip(like.columns_, like.encoders_)
+        if isinstance(encoder, Dates)
+    }
     written = {name: TextColumn(values) for name, values in texts.items()}
     for name in {*texts, *(set(plain) & set(changed))} - {*numbers}:
         changed[name] = pd.Series(as_texts(frame[name].tolist()), index=frame.index, dtype=object)
-    if reading.day_first is not None:
-        for name in {*texts} & dates:
-            days = DateFormat(reading.day_first).read(texts[name])
-            known = pd.Series(days, index=frame.index).dt.strftime("%Y-%m-%d %H:%M:%S.%f")
-            # Texts that are no dates stay: the encoder says what is wrong.
-            changed[name] = known.where(known.notna(), changed[name])
     told = [column for column in written.values() if column.is_numeric()]
     table = decimal_of(told, reading.separator, sum(plain.values()))
     mark = reading.decimal or table.mark
+    for name in sorted({*texts} & {*dates}):
+        days = _dates_as_trained(name, texts[name], dates[name], reading, mark == ",", notes)
+        # Texts that are no dates stay: the encoder says what is wrong.
+        changed[name] = changed[name].mask(days.notna().to_numpy(), days.to_numpy())
     for name in {*texts} & {*numbers}:
         values, column = texts[name], written[name]
         trained, open = numbers[name].format_.get("decimal"), column.open_texts()
@@ -184,6 +191,26 @@ def _as_trained(frame, texts, plain, changed, reading, like, notes):
             )
         changed[name] = pd.Series(list(values), index=frame.index, dtype=object)
     return _replaced(frame, changed)
+
+
+def _dates_as_trained(name, texts, trained, reading, usual, notes):
+    """Dates of new rows so that they can be read in one way only; NaN where the model reads them.
+
+    `trained` is whether the training table has the day first, None where it does not tell.
+    """
+    first, open = day_order(texts, reading.day_first, usual)
+    if reading.day_first is None and trained is not None:
+        if open is None and first not in (None, trained):
+            stands = "day" if trained else "month"
+            notes.append(
+                f"dates in {name} that can be read in two ways have the {stands} first, as in the "
+                "training table, but others here do not (the option dayfirst changes that)"
+            )
+        first = None
+    read = ReadColumn.of([None if first is None else t for t in texts], DateFormat(first), open)
+    if first is not None and open is not None:
+        notes += notes_on_reading([(name, DATE, *read.example(), True)])
+    return pd.Series(read.values).dt.strftime("%Y-%m-%d %H:%M:%S.%f")
 
 
 def _replaced(frame, columns):

@@ -103,13 +103,13 @@ class ComparedRows(Explored):
             raise ValueError(
                 f"groups must hold one label for each of the {n} rows, got shape {groups.shape}."
             )
-        labels, numbers = np.unique(groups.astype(str), return_inverse=True)
+        labels, numbers = np.unique(groups[self.rows].astype(str), return_inverse=True)
         if len(labels) < cv:
             raise ValueError(
-                f"groups holds {len(labels)} different labels, and cv={cv} folds need at least "
-                f"{cv}: take fewer folds."
+                f"groups holds {len(labels)} different labels in the {len(numbers)} rows that are "
+                f"compared, and cv={cv} folds need at least {cv}: take fewer folds."
             )
-        return numbers[self.rows]
+        return numbers
 
     def _cross_validation(self, cv, repeats, random_state):
         """Every repeat divides the rows anew. Classes are spread evenly, also those with fewer rows

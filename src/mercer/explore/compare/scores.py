@@ -1,7 +1,8 @@
 """How well the target is predicted on rows that a model has not seen: one score for all models.
 
 Every model sees the same folds. The score is linear in the rows: the mean over rows of a gain, so
-that folds of any size average rightly and a fold without a rare class is not undefined.
+that a fold without a rare class is not undefined. Folds of whole groups may differ in size: they
+count by their rows.
 """
 
 from collections.abc import Callable
@@ -34,7 +35,8 @@ _N_NEIGHBOURS = 5
 class Scored:
     """Scores of one model."""
 
-    scores: dict[str, np.ndarray] = field(default_factory=dict)  # by fold; the deciding one first
+    # By fold, the deciding one first: the mean over folds is that over rows.
+    scores: dict[str, np.ndarray] = field(default_factory=dict)
     # Codes of classes, or numbers: each row is predicted by a model that has not seen it.
     predicted: np.ndarray | None = None
 
@@ -64,17 +66,28 @@ def scores_of(predict: _Predict, data: ComparedRows) -> Scored:
         gains.append(_gains(new, predicted, data))
         if neighbours is not None:
             gains[-1][NEIGHBOURS] = next(iter(_gains(new, neighbours, data).values()))
-    scores = {name: np.array([g[name] for g in gains]) for name in gains[0]}
+    scores = {name: _influences(*np.array([g[name] for g in gains]).T) for name in gains[0]}
     return Scored(scores=scores, predicted=kept if seen.all() else None)
 
 
+def _influences(gains, weights):
+    """One value per fold, with the weighted mean of the gains as its mean.
+
+    Deviations count by the weight: the values of a linearized ratio, whose spread is its error.
+    """
+    mean = np.average(gains, weights=weights)
+    return mean + weights / weights.mean() * (gains - mean)
+
+
 def _gains(new, predicted, data):
-    """Mean gains over some rows, the deciding one first."""
+    """Mean gains over some rows, the deciding one first, and how much they count."""
     if data.task != CLASSES:
         error = float(np.mean((data.target[new] - predicted) ** 2))
-        return {R2: 1 - error / (float(np.var(data.target)) or 1.0), RMSE: error**0.5}
-    right = np.asarray(predicted) == data.codes[new]
-    accuracy, balanced = float(np.mean(right)), float(np.mean(data.balance[new] * right))
+        gains = {R2: 1 - error / (float(np.var(data.target)) or 1.0), RMSE: error**0.5}
+        return {name: (gain, len(new)) for name, gain in gains.items()}
+    right, balance = np.asarray(predicted) == data.codes[new], data.balance[new]
+    accuracy = float(np.mean(right)), len(new)
+    balanced = float(np.average(right, weights=balance)), float(balance.sum())
     if data.balanced:
         return {BALANCED: balanced, ACCURACY: accuracy}
     return {ACCURACY: accuracy, BALANCED: balanced}

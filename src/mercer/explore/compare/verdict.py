@@ -133,10 +133,9 @@ class Contest:
     def __init__(self, spaces: "list[KernelSpace]", baselines: list[Baseline], data: ComparedRows):
         self.spaces, self.baselines, self.data = spaces, baselines, data
         self.overlap = 0.0  # n_test / n_train of the folds, where their training sets overlap
-        if len(data.folds) > 1:
-            (training, new), (other, _) = data.folds[:2]
-            if len(np.intersect1d(training, other)):
-                self.overlap = len(new) / len(training)
+        if len(data.folds) > 1 and len(np.intersect1d(data.folds[0][0], data.folds[1][0])):
+            n_train, n_test = np.sum([[len(t), len(n)] for t, n in data.folds], axis=0)
+            self.overlap = float(n_test / n_train)
         # Degrees of freedom that the rows have, or groups of them: repeated folds of few rows see
         # the same few rows again and again. A quarter was found by simulation (30 rows).
         self.degrees = len(data) // 4 if data.groups is None else len(np.unique(data.groups)) - 1
@@ -224,9 +223,11 @@ class Contest:
         lines = []
         if self.scored and self.valid:
             best, folds = self.valid[0], self.data.folds
+            sizes = [len(training) for training, _ in folds]
+            size = " to ".join(map(str, dict.fromkeys((min(sizes), max(sizes)))))
             lines.append(
                 f"{best.name} reaches {self.data.score_name} {self.shown(best)} on rows it has not "
-                f"seen (mean of {len(folds)} folds, each trained on {len(folds[0][0])} rows)."
+                f"seen (mean of {len(folds)} folds, each trained on {size} rows)."
             )
             if len(self.group) > 1 and self.useful and self.better_baseline is None:
                 names = _listed([space.name for space in self.group])
