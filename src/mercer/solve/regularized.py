@@ -26,7 +26,7 @@ from .solver import CannotSolve
 # Ten times the smallest alpha that works is tried next.
 STEP = 10.0
 # Rows of a panel of a substitution, and values of an inverse held at once.
-_PANEL = 1024
+_PANEL = 256
 _HELD_VALUES = 1 << 23
 # Added to k(S, S), relative to its mean diagonal: enough for smooth kernels, whose matrices are
 # singular to rounding, and far below any penalty that leave-one-out can tell from zero.
