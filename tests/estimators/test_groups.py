@@ -120,6 +120,7 @@ def test_the_decision_function_agrees_with_the_probabilities():
     assert_allclose(P / P.sum(axis=1, keepdims=True), model.predict_proba(X))
     model.fit(X, three == "a")
     assert_allclose(1 / (1 + np.exp(-model.decision_function(X))), model.predict_proba(X)[:, 1])
+    assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
 
 
 def test_class_weights_are_weights_of_rows():

@@ -107,6 +107,22 @@ def test_several_targets_are_scaled_each(friedman):
     assert_allclose(model.predict(X), KernelRegressor(n_rounds=1).fit(X, both).predict(X))
 
 
+@pytest.mark.parametrize("unit", [1e-310, 1e-200, 1e200])
+def test_targets_of_any_size(rng, unit):
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=60)
+    groups = np.arange(60) // 5
+    usual, scaled = (KernelRegressor(n_rounds=1).fit(X, t, groups=groups) for t in (y, unit * y))
+    assert scaled.informative_
+    given, expected = scaled.predict(X, return_std=True), usual.predict(X, return_std=True)
+    tolerance = 1e-6 if unit > 1e-300 else 1e-4  # the smallest numbers have few digits
+    for a, b in zip(given, expected):
+        assert_allclose(a / unit, b, rtol=tolerance)
+    assert_allclose(scaled.error_interval_ / unit, usual.error_interval_, rtol=tolerance)
+    ratio = scaled.leave_one_out_rmse_ / unit
+    assert_allclose(ratio, usual.leave_one_out_rmse_, rtol=tolerance)
+
+
 @pytest.mark.parametrize("as_table", [np.asarray, pd.DataFrame], ids=["array", "frame"])
 def test_rows_of_weight_zero_are_not_there(friedman, as_table):
     X, y, X_new, _ = friedman

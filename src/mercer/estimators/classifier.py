@@ -206,13 +206,14 @@ class KernelClassifier(Labels, LearnedModel):
         likelihood = np.maximum(P[np.arange(len(P)), truth], 1e-300)
         self.leave_one_out_hits_ = (P.argmax(axis=1) == truth).astype(float)
         self.leave_one_out_accuracy_ = float(np.average(self.leave_one_out_hits_, weights=counts))
-        self.error_interval_ = share_interval(1.0 - self.leave_one_out_hits_, counts)
+        n = left_out.n * len(truth) / len(left_out.T)
+        self.error_interval_ = share_interval(1.0 - self.leave_one_out_hits_, counts, n)
         self.leave_one_out_log_loss_ = float(-np.average(np.log(likelihood), weights=counts))
         self.calibration_error_ = _expected_calibration_error(P, truth, weights=counts)
         one = np.eye(len(self.classes_))[truth]
         shares = np.average(one, axis=0, weights=counts)
         losses, of_shares = (((one - Q) ** 2).sum(axis=1) for Q in (P, shares))
-        self._compare([of_shares - losses], counts, False)
+        self._compare([of_shares - losses], counts, n, False)
         return self
 
     def _log_loss(self, scores, T, weights):
@@ -243,10 +244,15 @@ class KernelClassifier(Labels, LearnedModel):
     @in_turn
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """log p(c | x) of each class, up to a common constant; with two, their difference."""
+        logs = self.predict_log_proba(X)
+        return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
+
+    @in_turn
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
+        """Logarithms of the probabilities, at least -691."""
         P = self.predict_proba(X)
         xp = namespace(P)
-        logs = xp.log(xp.clip(P, 1e-300, 1.0))
-        return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
+        return xp.log(xp.clip(P, 1e-300, 1.0))
 
     @in_turn
     def predict_proba(self, X: ArrayLike) -> np.ndarray:

@@ -89,16 +89,16 @@ class Targets:
         if not np.isfinite(T).all():
             raise ValueError("Input y contains NaN or infinity: drop those rows.")
         T = T[:, None] if T.ndim == 1 else T
+        # In units of a power of two, exactly: squares of 1e-200 would be zero.
+        power = np.frexp(np.abs(T).max(axis=0))[1]
+        T = np.ldexp(T, -power)
         offset = np.average(T, axis=0, weights=weights)
-        with np.errstate(over="ignore", invalid="ignore"):
-            spread = np.sqrt(np.average((T - offset) ** 2, axis=0, weights=weights))
-        if not np.isfinite(spread).all():
-            raise ValueError(f"y reaches {np.abs(T).max():.4g}, and its squares overflow: scale y.")
+        spread = np.sqrt(np.average((T - offset) ** 2, axis=0, weights=weights))
+        varies = spread > 1e-12 * np.abs(T).max(axis=0)
+        columns = np.where(varies, (T - offset) / np.where(varies, spread, 1.0), 0.0)
         # A constant target has the scale 1: its model is the intercept alone.
-        least = 1e-12 * np.abs(T).max(axis=0)
-        scale = np.where(spread > least, spread, 1.0)
-        columns = np.where(spread > least, (T - offset) / scale, 0.0)
-        return cls(columns, offset, scale, None, weights)
+        scale = np.where(varies, np.ldexp(spread, power), 1.0)
+        return cls(columns, np.ldexp(offset, power), scale, None, weights)
 
     @staticmethod
     def are_classes(values: np.ndarray) -> bool:
