@@ -259,10 +259,12 @@ class KernelClassifier(Labels, LearnedModel):
         """Probability of each class, in the order of `classes_`."""
         f, Z = self._values(X)
         P = self._probabilities(as_numpy(f))
+        sums, counts = np.zeros_like(P), np.zeros((len(P), 1))
         for rows, drawn in self._with_unseen(X, Z):
             # An unseen value of a category may have the effect of any known one.
-            P[rows] = np.mean([self._probabilities(scores) for scores in drawn], axis=0)
-        return on_device_of(P, f)
+            sums[rows] += np.mean([self._probabilities(scores) for scores in drawn], axis=0)
+            counts[rows] += 1
+        return on_device_of(np.where(counts > 0, sums / np.maximum(counts, 1), P), f)
 
     @in_turn
     def predict(self, X: ArrayLike) -> np.ndarray:

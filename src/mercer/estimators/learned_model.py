@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
@@ -236,7 +236,12 @@ class LearnedModel(EncodedTable):
                 unseen_X = np.empty(rows.X.shape)
                 unseen_X[rows.group] = unseen_Z[:, chosen]
             errors, learners = self._stacked(
-                rows, targets, unseen_X, chosen_rows, left_out, (T, errors, place, weights, judged.size)
+                rows,
+                targets,
+                unseen_X,
+                chosen_rows,
+                left_out,
+                (T, errors, place, weights, judged.size),
             )
         signal = _signal(rows, solution)
         variances = as_numpy(variances)[place]
@@ -508,21 +513,18 @@ class LearnedModel(EncodedTable):
         Z = self._encoded(X)
         return self._function(Z), Z
 
-    def _with_unseen(self, X, Z) -> list[tuple[np.ndarray, np.ndarray]]:
-        """(rows, f) where a value of a category is unseen: f for each effect that it may have.
+    def _with_unseen(self, X, Z) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """(rows, f) for each column with unseen categories: f for each known one in their place.
 
-        f has one row per effect and row: shape (effects, rows, targets).
+        f has one row per known category and row: shape (categories, rows, targets).
         """
         if self.encoder_ is None:
-            return []
-        found = []
-        for rows, places, draws in encoder_tools.unseen_effects(self.encoder_, X):
-            others = np.repeat(Z[rows][None], len(draws), axis=0)
-            others[:, :, places] = draws[:, None, :]
-            flat = others.reshape(-1, Z.shape[1])
-            f = self._function(flat)
-            found.append((rows, as_numpy(f).reshape(len(draws), len(rows), -1)))
-        return found
+            return
+        for rows, places, known in encoder_tools.unseen_values(self.encoder_, X):
+            others = np.repeat(Z[rows][None], len(known), axis=0)
+            others[:, :, places] = known[:, None, :]
+            f = self._function(others.reshape(-1, Z.shape[1]))
+            yield rows, as_numpy(f).reshape(len(known), len(rows), -1)
 
 
 def _last_problem(rows, kernel, alpha, choose):

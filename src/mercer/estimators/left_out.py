@@ -26,9 +26,7 @@ def weighted_quantile(values: np.ndarray, share: float, weights: np.ndarray) -> 
     return values[order[first, columns], columns]
 
 
-def beyond_chance(
-    gains: np.ndarray, weights: np.ndarray, n: float, standard_errors: float
-) -> bool:
+def beyond_chance(gains: np.ndarray, weights: np.ndarray, n: float, standard_errors: float) -> bool:
     """Tell whether the mean of some gains of n observations is above zero beyond its noise."""
     mean = np.average(gains, weights=weights)
     noise = np.sqrt(np.average((gains - mean) ** 2, weights=weights) / n)

@@ -242,7 +242,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         """The value of every row; with return_std also a standard deviation.
 
         The deviation is that of a new observation, noise included: value +- 1.645 std holds 90 % of
-        the rows that were left out, among those with a similar prediction too.
+        the rows that were left out, among those with a similar prediction too. A value of a
+        category that `fit` has not seen widens it: its effect may be that of any known one.
         """
         f, Z = self._values(X)
         xp = namespace(f)
@@ -260,8 +261,10 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         spread = on_device_of(np.stack(spread, axis=1), f)
         variance = (self._uncertainty.variance(Z)[:, :1] + self.alpha_) * spread**2
         for rows, drawn in self._with_unseen(X, Z):
-            # An unseen value of a category may have the effect of any known one.
-            apart = ((drawn - f[rows]) ** 2).mean(axis=0)
+            # An unseen value of a category may have the effect of any of m known ones, whose mean
+            # and spread they tell themselves, with m - 1 degrees of freedom.
+            few = (len(drawn) + 1) / max(len(drawn) - 1, 1)
+            apart = few * ((drawn - f[rows]) ** 2).mean(axis=0)
             variance[rows] = variance[rows] + apart
         std = scale * xp.sqrt(variance) * on_device_of(getattr(self, "widening_", 1.0), f)
         return values, std[:, 0] if self._flat else std
