@@ -166,6 +166,15 @@ def test_classes_with_probabilities():
     assert model.calibration_error_ < 0.1
 
 
+def test_rows_that_are_left_out_of_the_shares_of_classes_are_calibrated():
+    # Without a row of its own class, the share of the first is 106 / 199, below 8 / 15, an edge of
+    # the bins; without one of the other it is 107 / 199, above.
+    truth = (np.arange(200) >= 107).astype(int)
+    first = (107 - (truth == 0)) / 199
+    P = np.stack([first, 1 - first], axis=1)
+    assert _expected_calibration_error(P, truth) < 0.01
+
+
 def test_never_far_below_a_tuned_peer():
     X, y = load_breast_cancer(return_X_y=True)
     X, y = X[:300], y[:300]

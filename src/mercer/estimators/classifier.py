@@ -22,7 +22,7 @@ from ..rows import in_turn
 from ..tables import TableEncoder
 from .base import CLASS_WEIGHT, all_or_nothing, to_namespace_of
 from .learned_model import LearnedModel
-from .left_out import share_interval
+from .left_out import LEAST_SPREAD, share_interval
 from .map_method import Labels
 
 # Bins of the expected calibration error.
@@ -305,8 +305,14 @@ def _calibrated(
 def _expected_calibration_error(
     P: np.ndarray, truth: np.ndarray, bins: int = _BINS, weights: np.ndarray | None = None
 ) -> float:
-    """Mean gap between confidence and accuracy, over bins of confidence."""
+    """Mean gap between confidence and accuracy, over bins of confidence.
+
+    Confidences that hardly differ have one bin: leaving a row out makes its own class a little
+    rarer, and an edge between bins would tell the classes apart by that.
+    """
     counts = np.ones(len(truth)) if weights is None else weights
-    gap = counts * (P.max(axis=1) - (P.argmax(axis=1) == truth))
-    which = np.minimum((P.max(axis=1) * bins).astype(int), bins - 1)
-    return float(np.abs(np.bincount(which, gap)).sum() / counts.sum())
+    confidence = P.max(axis=1)
+    gap = confidence - (P.argmax(axis=1) == truth)
+    bins = 1 if confidence.std() < LEAST_SPREAD * gap.std() else bins
+    which = np.minimum((confidence * bins).astype(int), bins - 1)
+    return float(np.abs(np.bincount(which, counts * gap)).sum() / counts.sum())

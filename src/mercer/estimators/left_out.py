@@ -10,6 +10,8 @@ from scipy.stats import norm, t
 # Folds of rows, or of groups of rows.
 FOLDS = 5
 _LEVEL = 0.95
+# Predictions whose deviation is a smaller share of that of the errors are alike.
+LEAST_SPREAD = 0.1
 # Variance of the difference of both errors, in units of that of the printed one.
 _BOTH = 1 + 2
 # Rows for one degree of freedom: squared errors have long tails, and a few of them say little of

@@ -19,14 +19,12 @@ from ..rows import in_turn
 from ..tables import WrittenTarget
 from .base import all_or_nothing
 from .learned_model import LearnedModel
-from .left_out import rmse_interval, weighted_quantile
+from .left_out import LEAST_SPREAD, rmse_interval, weighted_quantile
 
 # Intervals of +- 1.645 standard deviations are calibrated to hold 90 % of left-out rows.
 COVERAGE, DEVIATIONS = 0.9, 1.6448536269514722
 # Rows with similar predictions that say how large errors are there, and numbers of such levels.
 LEVEL_ROWS, MOST_LEVELS = 50, 9
-# Predictions whose deviation is a smaller share of that of the errors have one level.
-_LEAST_SPREAD = 0.1
 
 
 class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
@@ -336,7 +334,7 @@ def _by_level(
     near = n if levels == 1 else max(LEVEL_ROWS, n // 10)
     # The share of rows that makes the coverage hold for a new one, too.
     share = min(1.0, np.ceil(COVERAGE * (near + 1)) / near)
-    alike = predicted.std(axis=0) < _LEAST_SPREAD * errors.std(axis=0)
+    alike = predicted.std(axis=0) < LEAST_SPREAD * errors.std(axis=0)
     at, factors = np.empty((2, t, levels))
     for j in range(t):
         order = np.argsort(predicted[:, j], kind="stable")
