@@ -302,6 +302,18 @@ def test_more_columns_than_rows_and_duplicates(rng):
     assert np.isfinite(KernelRegressor(n_rounds=2).fit(X, y).predict(X)).all()
 
 
+def test_random_states_of_numpy_say_what_is_drawn(rng):
+    X = rng.normal(size=(40, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=40)
+    first, same = (
+        KernelRegressor(n_rounds=1, random_state=np.random.RandomState(3)).fit(X, y)
+        for _ in range(2)
+    )
+    assert_array_equal(first.predict(X), same.predict(X))
+    with pytest.raises(ValueError, match="stack must be True or False, got 'no'"):
+        KernelRegressor(stack="no").fit(X, y)
+
+
 def test_parameters_are_copied_and_nested():
     model = clone(KernelRegressor(RBF(0.3), metric="diagonal"))
     assert model.set_params(kernel__gamma=0.5).kernel == RBF(0.5)

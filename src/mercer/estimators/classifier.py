@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ..engine import as_host, as_numpy, check_classes, namespace, on_device_of
-from ..kernels import Input, Kernel
+from ..kernels import Input, Kernel, RandomState
 from ..kernels import points as pts
 from ..rows import in_turn
 from ..tables import TableEncoder
@@ -67,7 +67,7 @@ class KernelClassifier(Labels, LearnedModel):
     class_weight : dict, "balanced" or None, default=None
         How much rows of each class count, on top of their own weights: in the fit, in the
         probabilities, and in the errors. "balanced": every class the same.
-    random_state : int or None, default=0
+    random_state : int, RandomState or None, default=0
         Which rows and landmarks are drawn where there are many. An integer gives the same answer
         every time; None draws anew.
     verbose : bool, default=False
@@ -148,7 +148,7 @@ class KernelClassifier(Labels, LearnedModel):
         solver: str = "auto",
         memory_limit: int | str | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
-        random_state: int | None = 0,
+        random_state: RandomState = 0,
         verbose: bool = False,
         encoder: TableEncoder | None = None,
     ) -> None:

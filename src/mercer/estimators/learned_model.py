@@ -27,7 +27,7 @@ from ..engine import (
     tiles,
     using,
 )
-from ..kernels import Kernel, Matern
+from ..kernels import Kernel, Matern, RandomState
 from ..learn import (
     CrossFit,
     Observations,
@@ -119,7 +119,7 @@ class LearnedModel(EncodedTable):
         stack: bool = True,
         solver: str = "auto",
         memory_limit: int | str | None = None,
-        random_state: int | None = 0,
+        random_state: RandomState = 0,
         verbose: bool = False,
         encoder: TableEncoder | None = None,
     ) -> None:

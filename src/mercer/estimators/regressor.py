@@ -63,7 +63,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     memory_limit : int, str or None, default=None
         Bytes ("2GB") for the fit; None: 60 % of what is free for the last fit. The search takes
         fewer rows and landmarks where its usual ones (0.2 GB at 2000 rows) do not fit.
-    random_state : int or None, default=0
+    random_state : int, RandomState or None, default=0
         Which rows and landmarks are drawn where there are many. An integer gives the same answer
         every time; None draws anew.
     verbose : bool, default=False

@@ -152,9 +152,12 @@ def host(y: Any) -> np.ndarray:
 
 def as_generator(random_state: Any) -> np.random.Generator:
     """The random numbers of a seed, refused by its name."""
+    if isinstance(random_state, np.random.RandomState):  # NumPy's conversion of it cannot spawn
+        random_state = random_state.randint(2**31 - 1, size=4)
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
         raise ValueError(
-            f"random_state must be a non-negative integer or None, got {random_state!r}."
+            f"random_state must be a non-negative integer, a RandomState or None, got "
+            f"{random_state!r}."
         ) from None
