@@ -66,7 +66,8 @@ class KernelClassifier(Labels, LearnedModel):
         fewer rows and landmarks where its usual ones (0.2 GB at 2000 rows) do not fit.
     class_weight : dict, "balanced" or None, default=None
         How much rows of each class count, on top of their own weights: in the fit, in the
-        probabilities, and in the errors. "balanced": every class the same.
+        probabilities, and in the errors. "balanced": every class the same. Three is not three rows:
+        a row is left out with all of its weight, unlike whole numbers as `sample_weight`.
     random_state : int, RandomState or None, default=0
         Which rows and landmarks are drawn where there are many. An integer gives the same answer
         every time; None draws anew.
@@ -229,7 +230,9 @@ class KernelClassifier(Labels, LearnedModel):
             return sample_weight
         of_class = compute_sample_weight(self.class_weight, labels)
         own = pts.row_weights(sample_weight, len(labels))
-        return of_class if own is None else of_class * own
+        weights = of_class if own is None else of_class * own
+        # Not whole numbers: such count observations, one of which is left out, and others stay.
+        return weights / (2 * weights.max(initial=1e-300))
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores / self.temperature_ + self.bias_, axis=1)

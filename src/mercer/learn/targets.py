@@ -15,6 +15,8 @@ _MOST_CLASSES = 10
 _FEW_ROWS = 20
 # Predictions reach beyond the targets by at most this share of their range.
 _BEYOND = 0.5
+# Differences of larger targets may overflow.
+_LARGEST = 1e307
 # Columns of the search: more targets than that are combined into so many.
 _MOST_COLUMNS = 50
 
@@ -88,6 +90,8 @@ class Targets:
             ) from None
         if not np.isfinite(T).all():
             raise ValueError("Input y contains NaN or infinity: drop those rows.")
+        if np.abs(T).max() > _LARGEST:
+            raise ValueError(f"y reaches {np.abs(T).max():.4g}, and errors overflow: scale y.")
         T = T[:, None] if T.ndim == 1 else T
         # In units of a power of two, exactly: squares of 1e-200 would be zero.
         power = np.frexp(np.abs(T).max(axis=0))[1]
