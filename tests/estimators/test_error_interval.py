@@ -14,7 +14,7 @@ from mercer.estimators.left_out import rmse_interval, share_interval
 def test_holds_the_rmse_of_another_sample(n, tails, rng):
     draw = rng.normal if tails == np.inf else lambda size: rng.standard_t(tails, size)
     squares, new = (draw(size=(2000, m)) ** 2 for m in (n, n // 2))
-    intervals = [rmse_interval(known, np.ones(n)) for known in squares]
+    intervals = [rmse_interval(known, np.ones(n), n) for known in squares]
     new = np.sqrt(new.mean(axis=1))
     held = [low <= x <= high for (low, high), x in zip(intervals, new)]
     assert 0.91 < np.mean(held) < 0.985
@@ -27,19 +27,30 @@ def test_holds_the_share_of_wrong_classes_in_another_sample(share, rng):
     held = []
     for known, new in zip(known_shares, new_shares):
         wrong = (np.arange(n) < round(known * n)).astype(float)
-        low, high = share_interval(wrong, np.ones(n))
+        low, high = share_interval(wrong, np.ones(n), n)
         held.append(low <= new <= high)
     assert 0.92 < np.mean(held) < 0.99
 
 
-def test_whole_weights_of_equal_size_change_only_the_number_of_rows(rng):
-    squares = rng.normal(size=50) ** 2
-    assert_allclose(rmse_interval(squares, np.full(50, 2.0)), rmse_interval(squares, np.ones(50)))
+def test_counts_of_rows_give_the_intervals_of_repeated_rows(rng):
+    X, counts = rng.normal(size=(100, 2)), rng.integers(1, 4, size=100)
+    value = X[:, 0] + 0.5 * rng.normal(size=100)
+    rows = np.repeat(np.arange(100), counts)
+    for Model, y in ((KernelRegressor, value), (KernelClassifier, value > 0)):
+        once = Model(n_rounds=1).fit(X, y)
+        counted = Model(n_rounds=1).fit(X, y, sample_weight=counts)
+        repeated = Model(n_rounds=1).fit(X[rows], y[rows])
+        assert_allclose(counted.error_interval_, repeated.error_interval_, rtol=1e-5)
+        if Model is KernelRegressor:  # copies of rows are no news
+            low, high = np.log(once.error_interval_)
+            assert np.diff(np.log(repeated.error_interval_)) > 0.8 * (high - low)
+            deviations = [m.predict(X, return_std=True)[1] for m in (counted, repeated)]
+            assert_allclose(*deviations, rtol=1e-5)
 
 
 def test_one_row_and_no_error_are_told_without_a_warning():
-    assert_allclose(rmse_interval(np.array([[4.0]]), np.ones(1)), [[2.0], [2.0]])
-    assert_allclose(rmse_interval(np.zeros((5, 1)), np.ones(5)), 0.0)
+    assert_allclose(rmse_interval(np.array([[4.0]]), np.ones(1), 1), [[2.0], [2.0]])
+    assert_allclose(rmse_interval(np.zeros((5, 1)), np.ones(5), 5), 0.0)
 
 
 def test_models_tell_it(rng):

@@ -107,6 +107,22 @@ def test_several_targets_are_scaled_each(friedman):
     assert_allclose(model.predict(X), KernelRegressor(n_rounds=1).fit(X, both).predict(X))
 
 
+@pytest.mark.parametrize("unit", [1e-310, 1e-200, 1e200])
+def test_targets_of_any_size(rng, unit):
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=60)
+    groups = np.arange(60) // 5
+    usual, scaled = (KernelRegressor(n_rounds=1).fit(X, t, groups=groups) for t in (y, unit * y))
+    assert scaled.informative_
+    given, expected = scaled.predict(X, return_std=True), usual.predict(X, return_std=True)
+    tolerance = 1e-6 if unit > 1e-300 else 1e-4  # the smallest numbers have few digits
+    for a, b in zip(given, expected):
+        assert_allclose(a / unit, b, rtol=tolerance)
+    assert_allclose(scaled.error_interval_ / unit, usual.error_interval_, rtol=tolerance)
+    ratio = scaled.leave_one_out_rmse_ / unit
+    assert_allclose(ratio, usual.leave_one_out_rmse_, rtol=tolerance)
+
+
 @pytest.mark.parametrize("as_table", [np.asarray, pd.DataFrame], ids=["array", "frame"])
 def test_rows_of_weight_zero_are_not_there(friedman, as_table):
     X, y, X_new, _ = friedman
@@ -148,6 +164,15 @@ def test_classes_with_probabilities():
     assert_allclose(P.sum(axis=1), 1)
     assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X[1::2]))
     assert model.calibration_error_ < 0.1
+
+
+def test_rows_that_are_left_out_of_the_shares_of_classes_are_calibrated():
+    # Without a row of its own class, the share of the first is 106 / 199, below 8 / 15, an edge of
+    # the bins; without one of the other it is 107 / 199, above.
+    truth = (np.arange(200) >= 107).astype(int)
+    first = (107 - (truth == 0)) / 199
+    P = np.stack([first, 1 - first], axis=1)
+    assert _expected_calibration_error(P, truth) < 0.01
 
 
 def test_never_far_below_a_tuned_peer():
@@ -275,6 +300,18 @@ def test_more_columns_than_rows_and_duplicates(rng):
     X[:, 1] = X[:, 0]
     y = X[:, 0] + 0.1 * rng.normal(size=40)
     assert np.isfinite(KernelRegressor(n_rounds=2).fit(X, y).predict(X)).all()
+
+
+def test_random_states_of_numpy_say_what_is_drawn(rng):
+    X = rng.normal(size=(40, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=40)
+    first, same = (
+        KernelRegressor(n_rounds=1, random_state=np.random.RandomState(3)).fit(X, y)
+        for _ in range(2)
+    )
+    assert_array_equal(first.predict(X), same.predict(X))
+    with pytest.raises(ValueError, match="stack must be True or False, got 'no'"):
+        KernelRegressor(stack="no").fit(X, y)
 
 
 def test_parameters_are_copied_and_nested():

@@ -353,3 +353,16 @@ def test_whole_weights_count_rows_of_the_stack(rng):
     repeated = KernelRegressor(**QUICK).fit(np.repeat(X, weights, 0), np.repeat(y, weights))
     assert weighted.stack_ == pytest.approx(repeated.stack_)
     assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", [1, 4])
+def test_whole_weights_count_rows_of_classes(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(120, 4))
+    value = X[:, 0] + X[:, 1] ** 2 - 0.5 + 0.7 * rng.normal(size=120)
+    y, weights = np.digitize(value, [-0.5, 0.7]), rng.integers(1, 4, 120)
+    weighted = KernelClassifier().fit(X, y, sample_weight=weights)
+    repeated = KernelClassifier().fit(np.repeat(X, weights, 0), np.repeat(y, weights))
+    # Rows as they are written chose between errors of folds and leave-one-out: 0.02, 0.05 apart.
+    assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
+    assert weighted.validation_ == repeated.validation_

@@ -16,13 +16,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ..engine import as_host, as_numpy, check_classes, namespace, on_device_of
-from ..kernels import Input, Kernel
+from ..kernels import Input, Kernel, RandomState
 from ..kernels import points as pts
 from ..rows import in_turn
 from ..tables import TableEncoder
 from .base import CLASS_WEIGHT, all_or_nothing, to_namespace_of
 from .learned_model import LearnedModel
-from .left_out import share_interval
+from .left_out import LEAST_SPREAD, share_interval
 from .map_method import Labels
 
 # Bins of the expected calibration error.
@@ -66,8 +66,9 @@ class KernelClassifier(Labels, LearnedModel):
         fewer rows and landmarks where its usual ones (0.2 GB at 2000 rows) do not fit.
     class_weight : dict, "balanced" or None, default=None
         How much rows of each class count, on top of their own weights: in the fit, in the
-        probabilities, and in the errors. "balanced": every class the same.
-    random_state : int or None, default=0
+        probabilities, and in the errors. "balanced": every class the same. Three is not three rows:
+        a row is left out with all of its weight, unlike whole numbers as `sample_weight`.
+    random_state : int, RandomState or None, default=0
         Which rows and landmarks are drawn where there are many. An integer gives the same answer
         every time; None draws anew.
     verbose : bool, default=False
@@ -148,7 +149,7 @@ class KernelClassifier(Labels, LearnedModel):
         solver: str = "auto",
         memory_limit: int | str | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
-        random_state: int | None = 0,
+        random_state: RandomState = 0,
         verbose: bool = False,
         encoder: TableEncoder | None = None,
     ) -> None:
@@ -206,13 +207,14 @@ class KernelClassifier(Labels, LearnedModel):
         likelihood = np.maximum(P[np.arange(len(P)), truth], 1e-300)
         self.leave_one_out_hits_ = (P.argmax(axis=1) == truth).astype(float)
         self.leave_one_out_accuracy_ = float(np.average(self.leave_one_out_hits_, weights=counts))
-        self.error_interval_ = share_interval(1.0 - self.leave_one_out_hits_, counts)
+        n = left_out.n * len(truth) / len(left_out.T)
+        self.error_interval_ = share_interval(1.0 - self.leave_one_out_hits_, counts, n)
         self.leave_one_out_log_loss_ = float(-np.average(np.log(likelihood), weights=counts))
         self.calibration_error_ = _expected_calibration_error(P, truth, weights=counts)
         one = np.eye(len(self.classes_))[truth]
         shares = np.average(one, axis=0, weights=counts)
         losses, of_shares = (((one - Q) ** 2).sum(axis=1) for Q in (P, shares))
-        self._compare([of_shares - losses], counts, False)
+        self._compare([of_shares - losses], counts, n, False)
         return self
 
     def _log_loss(self, scores, T, weights):
@@ -228,7 +230,9 @@ class KernelClassifier(Labels, LearnedModel):
             return sample_weight
         of_class = compute_sample_weight(self.class_weight, labels)
         own = pts.row_weights(sample_weight, len(labels))
-        return of_class if own is None else of_class * own
+        weights = of_class if own is None else of_class * own
+        # Not whole numbers: such count observations, one of which is left out, and others stay.
+        return weights / (2 * weights.max(initial=1e-300))
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return softmax(scores / self.temperature_ + self.bias_, axis=1)
@@ -243,20 +247,27 @@ class KernelClassifier(Labels, LearnedModel):
     @in_turn
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """log p(c | x) of each class, up to a common constant; with two, their difference."""
+        logs = self.predict_log_proba(X)
+        return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
+
+    @in_turn
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
+        """Logarithms of the probabilities, at least -691."""
         P = self.predict_proba(X)
         xp = namespace(P)
-        logs = xp.log(xp.clip(P, 1e-300, 1.0))
-        return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
+        return xp.log(xp.clip(P, 1e-300, 1.0))
 
     @in_turn
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Probability of each class, in the order of `classes_`."""
         f, Z = self._values(X)
         P = self._probabilities(as_numpy(f))
+        sums, counts = np.zeros_like(P), np.zeros((len(P), 1))
         for rows, drawn in self._with_unseen(X, Z):
             # An unseen value of a category may have the effect of any known one.
-            P[rows] = np.mean([self._probabilities(scores) for scores in drawn], axis=0)
-        return on_device_of(P, f)
+            sums[rows] += np.mean([self._probabilities(scores) for scores in drawn], axis=0)
+            counts[rows] += 1
+        return on_device_of(np.where(counts > 0, sums / np.maximum(counts, 1), P), f)
 
     @in_turn
     def predict(self, X: ArrayLike) -> np.ndarray:
@@ -297,8 +308,14 @@ def _calibrated(
 def _expected_calibration_error(
     P: np.ndarray, truth: np.ndarray, bins: int = _BINS, weights: np.ndarray | None = None
 ) -> float:
-    """Mean gap between confidence and accuracy, over bins of confidence."""
+    """Mean gap between confidence and accuracy, over bins of confidence.
+
+    Confidences that hardly differ have one bin: leaving a row out makes its own class a little
+    rarer, and an edge between bins would tell the classes apart by that.
+    """
     counts = np.ones(len(truth)) if weights is None else weights
-    gap = counts * (P.max(axis=1) - (P.argmax(axis=1) == truth))
-    which = np.minimum((P.max(axis=1) * bins).astype(int), bins - 1)
-    return float(np.abs(np.bincount(which, gap)).sum() / counts.sum())
+    confidence = P.max(axis=1)
+    gap = confidence - (P.argmax(axis=1) == truth)
+    bins = 1 if confidence.std() < LEAST_SPREAD * gap.std() else bins
+    which = np.minimum((confidence * bins).astype(int), bins - 1)
+    return float(np.abs(np.bincount(which, counts * gap)).sum() / counts.sum())

@@ -39,6 +39,7 @@ class EncodedTable(HasKernel):
 
     domains = {
         "solver": Domain.one_of(*SOLVERS),
+        "stack": Domain.FLAG,
         "encoder": Domain(
             lambda e: e is None or (isinstance(e, TableEncoder) and e.keep is None),
             "a TableEncoder that makes numbers of all columns (keep=None), or None",

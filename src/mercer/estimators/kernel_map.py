@@ -78,7 +78,8 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         Which points become landmarks: "greedy" has the smallest worst residual, "random"
         (probability proportional to the residual) the smallest sum at a given rank.
     center : bool, default=False
-        Subtract the mean of the training coordinates.
+        Subtract the mean of the training coordinates, whatever the `sample_weight` of a method on
+        the map: as after scikit-learn's transformers, only the method itself is weighted.
     append_residual : bool, default=False
         Append rho(z) as one more coordinate, so that |phi(z)|^2 = k(z, z): [NPT] Lemma 5.
     indefinite : {"raise", "clip", "flip", "shift"}, default="raise"

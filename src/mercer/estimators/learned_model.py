@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
@@ -27,7 +27,7 @@ from ..engine import (
     tiles,
     using,
 )
-from ..kernels import Kernel, Matern
+from ..kernels import Kernel, Matern, RandomState
 from ..learn import (
     SEARCH,
     CrossFit,
@@ -41,7 +41,7 @@ from ..rows import rows_at
 from ..solve import LandmarkSolver, Plan, RidgeSolution, solve_ridge
 from ..tables import TableEncoder, encoder_tools
 from .encoded_table import EncodedTable, inconsistent, of_columns
-from .left_out import FOLDS
+from .left_out import FOLDS, beyond_chance, weighted_quantile
 from .stack import linear_part, logistic_part, out_of_fold, weighed, with_importances
 from .trees import MOST_BOOSTED, grow_trees, trees_bytes
 
@@ -83,6 +83,7 @@ class _JudgedRows:
     residuals : T - prediction
     variances : of the predictions, not calibrated
     weights : how much each row counts
+    n : how many observations they are
     learners : how the parts beside the kernel are learned from other rows
     signal : variance of each target's function, in units of k(x, x); None through landmarks
     """
@@ -91,6 +92,7 @@ class _JudgedRows:
     residuals: np.ndarray
     variances: np.ndarray
     weights: np.ndarray
+    n: float
     learners: dict[str, _Learner]
     signal: np.ndarray | None
 
@@ -118,7 +120,7 @@ class LearnedModel(EncodedTable):
         stack: bool = True,
         solver: str = "auto",
         memory_limit: int | str | None = None,
-        random_state: int | None = 0,
+        random_state: RandomState = 0,
         verbose: bool = False,
         encoder: TableEncoder | None = None,
     ) -> None:
@@ -210,6 +212,10 @@ class LearnedModel(EncodedTable):
             before, after = (function(part[which][:, chosen]) for part in (Z, unseen_Z))
             return as_numpy(after - before)
 
+        def large(errors):
+            """The error that one row in ten is beyond."""
+            return weighted_quantile((errors**2).sum(axis=1)[:, None], 0.9, weights)[0] ** 0.5
+
         if unseen is not None:
             self.validation_ = f"{folds.n_folds} folds"
             errors = T - unseen[which] - change(self._function)
@@ -218,7 +224,7 @@ class LearnedModel(EncodedTable):
             own = left_out(left.residuals + rounding(), left.left, self._function)
             # Kernels of the folds judge that of all rows, unless it is clearly worse: without
             # noise, errors differ by orders of magnitude between kernels that are much alike.
-            if unseen is None or _large(own) > _CLEARLY_WORSE * _large(errors):
+            if unseen is None or large(own) > _CLEARLY_WORSE * large(errors):
                 self.validation_, errors = "leave-one-out", own
         if together:
             self.validation_ += ", copies of a row together"
@@ -230,19 +236,27 @@ class LearnedModel(EncodedTable):
                 unseen_X = np.empty(rows.X.shape)
                 unseen_X[rows.group] = unseen_Z[:, chosen]
             errors, learners = self._stacked(
-                rows, targets, unseen_X, chosen_rows, left_out, (T, errors, place, weights)
+                rows,
+                targets,
+                unseen_X,
+                chosen_rows,
+                left_out,
+                (T, errors, place, weights, judged.size),
             )
         signal = _signal(rows, solution)
-        return _JudgedRows(T, errors, as_numpy(variances)[place], weights, learners, signal)
+        variances = as_numpy(variances)[place]
+        return _JudgedRows(T, errors, variances, weights, judged.size, learners, signal)
 
     def _stacked(self, rows, targets, unseen_X, chosen, left_out, main):
         """Errors of the stack, with the weights of other rows, and how its parts are learned.
 
         unseen_X : the rows with effects of categories that do not know their own targets
         """
-        T, errors, place, weights = main
+        T, errors, place, weights, n = main
         X, classes = rows.X, targets.classes is not None
-        known = np.bincount(place, (errors**2).sum(axis=1)) / np.bincount(place)
+        # Copies of a row count as one row of their weight, however they are written.
+        total = np.bincount(place, weights)
+        known = np.bincount(place, weights * (errors**2).sum(axis=1)) / total
         asked = (rows, unseen_X, chosen, known)
         on_host = is_numpy(X) and X.shape[1] <= _MOST_FULL
         residuals, left, linear, shares = linear_part(rows)
@@ -262,8 +276,6 @@ class LearnedModel(EncodedTable):
                     models[name], learners[name] = found[place], with_importances(grow)
         if not all(np.isfinite(values).all() for values in models.values()):
             return errors, {}
-        # Copies of a row count as one row of their weight, however they are written.
-        total = np.bincount(place, weights)
         centre = np.average(T, axis=0, weights=weights)
 
         def merged(values):
@@ -286,10 +298,10 @@ class LearnedModel(EncodedTable):
             return errors, {}
         if classes:  # squares choose the weights, wrong classes may veto them
             of_stack, of_kernel = (
-                weights * (values.argmax(axis=1) != T.argmax(axis=1))
+                (values.argmax(axis=1) != T.argmax(axis=1)).astype(float)
                 for values in (predicted, models[KERNEL])
             )
-            if _beyond_chance(of_stack - of_kernel, _CLEARLY_MORE_WRONG):
+            if beyond_chance(of_stack - of_kernel, weights, n, _CLEARLY_MORE_WRONG):
                 return errors, {}
         of_parts = {name: float(c) for name, c in zip(models, w) if c > 0}
         self._join(rows, targets, of_parts, learners)
@@ -481,12 +493,12 @@ class LearnedModel(EncodedTable):
         )
         return found[-1]
 
-    def _compare(self, gains, weights, constant):
+    def _compare(self, gains, weights, n, constant):
         """Notice, and warn, where rows left out are predicted no better than by the mean.
 
         gains : for each loss that is looked at, that of the best constant less the model's own
         """
-        gained = any(_beyond_chance(weights * gain) for gain in gains)
+        gained = any(beyond_chance(gain, weights, n, STANDARD_ERRORS) for gain in gains)
         self.informative_ = gained and not constant
         if not (self.informative_ or constant):
             warnings.warn(
@@ -504,21 +516,18 @@ class LearnedModel(EncodedTable):
         Z = self._encoded(X)
         return self._function(Z), Z
 
-    def _with_unseen(self, X, Z) -> list[tuple[np.ndarray, np.ndarray]]:
-        """(rows, f) where a value of a category is unseen: f for each effect that it may have.
+    def _with_unseen(self, X, Z) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """(rows, f) for each column with unseen categories: f for each known one in their place.
 
-        f has one row per effect and row: shape (effects, rows, targets).
+        f has one row per known category and row: shape (categories, rows, targets).
         """
         if self.encoder_ is None:
-            return []
-        found = []
-        for rows, places, draws in encoder_tools.unseen_effects(self.encoder_, X):
-            others = np.repeat(Z[rows][None], len(draws), axis=0)
-            others[:, :, places] = draws[:, None, :]
-            flat = others.reshape(-1, Z.shape[1])
-            f = self._function(flat)
-            found.append((rows, as_numpy(f).reshape(len(draws), len(rows), -1)))
-        return found
+            return
+        for rows, places, known in encoder_tools.unseen_values(self.encoder_, X):
+            others = np.repeat(Z[rows][None], len(known), axis=0)
+            others[:, :, places] = known[:, None, :]
+            f = self._function(others.reshape(-1, Z.shape[1]))
+            yield rows, as_numpy(f).reshape(len(known), len(rows), -1)
 
 
 def _last_problem(rows, kernel, alpha, choose):
@@ -535,11 +544,6 @@ def _signal(rows, solution):
     return np.mean(as_numpy(rows.T) * as_numpy(solution.dual), axis=0)
 
 
-def _large(errors):
-    """The error that one row in ten is beyond."""
-    return np.quantile(np.sqrt((errors**2).sum(axis=1)), 0.9)
-
-
 def _codes(groups, n):
     """The group of each row as a number, at least two of them; a gap is a group of its own."""
     groups = np.asarray(as_host(groups))
@@ -551,11 +555,6 @@ def _codes(groups, n):
     if codes.max(initial=0) == 0:
         raise ValueError("groups must have at least two different values: all rows have the same.")
     return codes
-
-
-def _beyond_chance(gains, standard_errors=STANDARD_ERRORS):
-    """Tell whether the mean of some gains is above zero by more than its noise."""
-    return bool(gains.mean() > standard_errors * gains.std() / max(len(gains), 1) ** 0.5)
 
 
 def _key_of(model, *arrays):

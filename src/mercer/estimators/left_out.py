@@ -10,6 +10,8 @@ from scipy.stats import norm, t
 # Folds of rows, or of groups of rows.
 FOLDS = 5
 _LEVEL = 0.95
+# Predictions whose deviation is a smaller share of that of the errors are alike.
+LEAST_SPREAD = 0.1
 # Variance of the difference of both errors, in units of that of the printed one.
 _BOTH = 1 + 2
 # Rows for one degree of freedom: squared errors have long tails, and a few of them say little of
@@ -17,19 +19,28 @@ _BOTH = 1 + 2
 _ROWS_PER_DEGREE = 3
 
 
-def _effective(weights):
-    """Rows of equal weight that would say as much."""
-    weights = weights / weights.max()  # squares of tiny weights would be zero
-    return float(weights.sum() ** 2 / (weights**2).sum())
+def weighted_quantile(values: np.ndarray, share: float, weights: np.ndarray) -> np.ndarray:
+    """Weighted quantiles of each column: with all below it, the value has this share of weight."""
+    order = np.argsort(values, axis=0)
+    reached = np.cumsum(weights[order], axis=0) / weights.sum()
+    first = np.argmax(reached >= share - 1e-12, axis=0)
+    columns = np.arange(values.shape[1])
+    return values[order[first, columns], columns]
 
 
-def rmse_interval(squares: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(low, high) of the root of a mean of squared errors, one column per target.
+def beyond_chance(gains: np.ndarray, weights: np.ndarray, n: float, standard_errors: float) -> bool:
+    """Tell whether the mean of some gains of n observations is above zero beyond its noise."""
+    mean = np.average(gains, weights=weights)
+    noise = np.sqrt(np.average((gains - mean) ** 2, weights=weights) / n)
+    return bool(mean > standard_errors * noise)
+
+
+def rmse_interval(squares: np.ndarray, weights: np.ndarray, n: float) -> np.ndarray:
+    """(low, high) of the root of a mean of squared errors of n observations, per target.
 
     On a logarithmic scale, since squared errors are skewed: their mean is more often far above than
     far below what is expected.
     """
-    n = _effective(weights)
     z = float(t.ppf(0.5 + _LEVEL / 2, max((n - 1) / _ROWS_PER_DEGREE, 1)))
     mean = np.average(squares, axis=0, weights=weights)
     spread = np.average((squares - mean) ** 2, axis=0, weights=weights) / max(n - 1, 1)
@@ -37,9 +48,9 @@ def rmse_interval(squares: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.sqrt(mean) * np.exp(0.5 * z * np.stack([-share, share]))
 
 
-def share_interval(wrong: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(low, high) of the share of rows that are wrong: Anscombe's arcsine of a count's root."""
-    n, z = _effective(weights), float(norm.ppf(0.5 + _LEVEL / 2))
+def share_interval(wrong: np.ndarray, weights: np.ndarray, n: float) -> np.ndarray:
+    """(low, high) of the share of wrong rows among n: Anscombe's arcsine of a count's root."""
+    z = float(norm.ppf(0.5 + _LEVEL / 2))
     share = np.average(wrong, weights=weights)
     angle = np.arcsin(np.sqrt((share * n + 3 / 8) / (n + 3 / 4)))
     half = z * np.sqrt(_BOTH) / np.sqrt(4 * n + 2)

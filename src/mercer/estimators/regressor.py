@@ -19,14 +19,12 @@ from ..rows import in_turn
 from ..tables import WrittenTarget
 from .base import all_or_nothing
 from .learned_model import LearnedModel
-from .left_out import rmse_interval
+from .left_out import LEAST_SPREAD, rmse_interval, weighted_quantile
 
 # Intervals of +- 1.645 standard deviations are calibrated to hold 90 % of left-out rows.
 COVERAGE, DEVIATIONS = 0.9, 1.6448536269514722
 # Rows with similar predictions that say how large errors are there, and numbers of such levels.
 LEVEL_ROWS, MOST_LEVELS = 50, 9
-# Predictions whose deviation is a smaller share of that of the errors have one level.
-_LEAST_SPREAD = 0.1
 
 
 class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
@@ -66,7 +64,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
     memory_limit : int, str or None, default=None
         Bytes ("2GB") for the fit; None: 60 % of what is free for the last fit. The search takes
         fewer rows and landmarks where its usual ones (0.2 GB at 2000 rows) do not fit.
-    random_state : int or None, default=0
+    random_state : int, RandomState or None, default=0
         Which rows and landmarks are drawn where there are many. An integer gives the same answer
         every time; None draws anew.
     verbose : bool, default=False
@@ -180,19 +178,22 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         self.leave_one_out_rmse_ = float(rmse[0]) if self.single_target_ else rmse
         self.leave_one_out_errors_ = errors * targets.scale
         deviations = np.sqrt(left_out.variances)[:, None]
-        self.levels_, self.calibration_ = _by_level(predicted, errors, deviations, counts)
+        self.levels_, self.calibration_ = _by_level(
+            predicted, errors, deviations, counts, left_out.n
+        )
         self.widening_ = np.ones(errors.shape[1])
         if refits is not None:
             self._judge_by_groups(refits, values, targets.weights, used)
         place = np.searchsorted(used, self.left_out_)
         errors, T = self.leave_one_out_errors_ / targets.scale, targets.columns[place]
         counts = np.ones(len(place)) if targets.weights is None else targets.weights[place]
-        interval = rmse_interval(self.leave_one_out_errors_**2, counts)
+        n = left_out.n * len(place) / len(left_out.T)
+        interval = rmse_interval(errors**2, counts, n) * targets.scale
         self.error_interval_ = interval[:, 0] if self.single_target_ else interval
         squares = (T**2 - errors**2).sum(axis=1)
         # If a few rows hold most of the variance, squares alone tell of these few.
-        absolute = (np.abs(T - _weighted_quantile(T, 0.5, counts)) - np.abs(errors)).sum(axis=1)
-        self._compare([squares, absolute], counts, targets.constant)
+        absolute = (np.abs(T - weighted_quantile(T, 0.5, counts)) - np.abs(errors)).sum(axis=1)
+        self._compare([squares, absolute], counts, n, targets.constant)
         return self
 
     def _limits(self, values):
@@ -227,10 +228,11 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
             predicted, std[new] = (np.reshape(as_numpy(a), (len(new), -1)) for a in found)
             errors[new] = values[new].reshape(len(new), -1) - predicted
         counts = np.ones(len(values)) if weights is None else weights
-        rmse = np.sqrt(np.average(errors**2, axis=0, weights=counts))
+        squares = (errors / self.scale_) ** 2
+        rmse = np.sqrt(np.average(squares, axis=0, weights=counts)) * self.scale_
         self.leave_one_out_rmse_ = float(rmse[0]) if self.single_target_ else rmse
         self.leave_one_out_errors_, self.left_out_ = errors, used
-        self.widening_ = _weighted_quantile(np.abs(errors) / std, COVERAGE, counts) / DEVIATIONS
+        self.widening_ = weighted_quantile(np.abs(errors) / std, COVERAGE, counts) / DEVIATIONS
 
     @overload
     def predict(self, X: ArrayLike, return_std: Literal[False] = False) -> np.ndarray: ...
@@ -243,7 +245,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         """The value of every row; with return_std also a standard deviation.
 
         The deviation is that of a new observation, noise included: value +- 1.645 std holds 90 % of
-        the rows that were left out, among those with a similar prediction too.
+        the rows that were left out, among those with a similar prediction too. A value of a
+        category that `fit` has not seen widens it: its effect may be that of any known one.
         """
         f, Z = self._values(X)
         xp = namespace(f)
@@ -258,13 +261,15 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         spread = [
             np.interp(own[:, j], *at) for j, at in enumerate(zip(self.levels_, self.calibration_))
         ]
-        spread = scale * on_device_of(np.stack(spread, axis=1), f)
+        spread = on_device_of(np.stack(spread, axis=1), f)
         variance = (self._uncertainty.variance(Z)[:, :1] + self.alpha_) * spread**2
         for rows, drawn in self._with_unseen(X, Z):
-            # An unseen value of a category may have the effect of any known one.
-            apart = ((drawn - f[rows]) ** 2).mean(axis=0) * scale**2
+            # An unseen value of a category may have the effect of any of m known ones, whose mean
+            # and spread they tell themselves, with m - 1 degrees of freedom.
+            few = (len(drawn) + 1) / max(len(drawn) - 1, 1)
+            apart = few * ((drawn - f[rows]) ** 2).mean(axis=0)
             variance[rows] = variance[rows] + apart
-        std = xp.sqrt(variance) * on_device_of(getattr(self, "widening_", 1.0), f)
+        std = scale * xp.sqrt(variance) * on_device_of(getattr(self, "widening_", 1.0), f)
         return values, std[:, 0] if self.single_target_ else std
 
     @in_turn
@@ -315,36 +320,32 @@ def _numbers(y) -> np.ndarray:
 
 
 def _by_level(
-    predicted: np.ndarray, errors: np.ndarray, deviations: np.ndarray, weights: np.ndarray
+    predicted: np.ndarray,
+    errors: np.ndarray,
+    deviations: np.ndarray,
+    weights: np.ndarray,
+    n: float,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(predictions, factors there), both (targets, levels): noise often grows with the prediction.
 
     A factor on the deviation makes intervals hold COVERAGE of the rows with predictions near its
-    level. Few rows have one level, and so have predictions that hardly differ: leaving a row out
-    moves the mean away from its target, and that would order them.
+    level. Few of the n observations that the rows hold have one level, and so have predictions that
+    hardly differ: leaving a row out moves the mean away from its target, and that would order them.
     """
-    ratio, (n, t) = np.abs(errors) / deviations, errors.shape
+    ratio, t = np.abs(errors) / deviations, errors.shape[1]
     levels = int(np.clip(n // LEVEL_ROWS, 1, MOST_LEVELS))
     near = n if levels == 1 else max(LEVEL_ROWS, n // 10)
     # The share of rows that makes the coverage hold for a new one, too.
     share = min(1.0, np.ceil(COVERAGE * (near + 1)) / near)
-    alike = predicted.std(axis=0) < _LEAST_SPREAD * errors.std(axis=0)
+    alike = predicted.std(axis=0) < LEAST_SPREAD * errors.std(axis=0)
     at, factors = np.empty((2, t, levels))
     for j in range(t):
         order = np.argsort(predicted[:, j], kind="stable")
+        own = weights[order] * (n / weights.sum())
+        end = np.cumsum(own)
         for i, start in enumerate(np.linspace(0, n - near, levels).astype(int)):
-            some = order[start : start + near]
-            at[j, i] = np.median(predicted[some, j])
-            some = order if alike[j] else some
-            found = _weighted_quantile(ratio[some, j : j + 1], share, weights[some])[0]
-            factors[j, i] = found / DEVIATIONS
+            part = np.clip(end - start, 0.0, own) - np.clip(end - start - near, 0.0, own)
+            at[j, i] = weighted_quantile(predicted[order, j : j + 1], 0.5, part)[0]
+            part = own if alike[j] else part
+            factors[j, i] = weighted_quantile(ratio[order, j : j + 1], share, part)[0] / DEVIATIONS
     return at, factors
-
-
-def _weighted_quantile(values: np.ndarray, share: float, weights: np.ndarray) -> np.ndarray:
-    """Weighted quantiles of each column: with all below it, the value has this share of weight."""
-    order = np.argsort(values, axis=0)
-    reached = np.cumsum(weights[order], axis=0) / weights.sum()
-    first = np.argmax(reached >= share - 1e-12, axis=0)
-    columns = np.arange(values.shape[1])
-    return values[order[first, columns], columns]

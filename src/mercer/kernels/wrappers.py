@@ -331,7 +331,8 @@ class OnColumns(OnImages):
             if names is None:
                 raise ValueError(
                     f"OnColumns names the columns {columns}, and the data are a plain array "
-                    "without names: pass a DataFrame, or give positions."
+                    "without names, as an encoded table is: pass a DataFrame where nothing encodes "
+                    "it, or give positions."
                 )
             missing = [c for c in columns if c not in names]
             require(not missing, f"OnColumns: no column named {missing[:1]} in {names}.")

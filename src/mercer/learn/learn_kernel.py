@@ -22,7 +22,7 @@ from ..engine import (
     tiles,
     using,
 )
-from ..kernels import Kernel, Linear, Precomputed, Projected
+from ..kernels import Kernel, Linear, Precomputed, Projected, RandomState
 from ..kernels import points as pts
 from ..solve import CoordinateRidge, LeaveOneOut, choose_on_rows
 from .evidence import MANY, by_evidence
@@ -97,7 +97,7 @@ def learn_kernel(
     sample_weight: ArrayLike | None = None,
     max_landmarks: int = 1500,
     n_rounds: int = 10,
-    random_state: int | None = None,
+    random_state: RandomState = None,
     verbose: bool = False,
 ) -> LearnedKernel:
     """Find the kernel that predicts y best, without a validation set.
@@ -133,7 +133,7 @@ def learn_kernel(
         Most landmarks of the ridge regressions of the search.
     n_rounds : int, default=10
         Most rounds of each stage of the search; it ends earlier when the error stops falling.
-    random_state : int or None, default=None
+    random_state : int, RandomState or None, default=None
         Which rows and landmarks are drawn where there are many.
     verbose : bool, default=False
         Show progress, with the present leave-one-out error.

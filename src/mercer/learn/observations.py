@@ -95,6 +95,14 @@ class Observations:
     def n(self) -> int:
         return int(self.X.shape[0])
 
+    @property
+    def size(self) -> float:
+        """Observations that are counted, or rows of equal weight that would say as much."""
+        if self.share is not None:
+            return float((1 / as_numpy(self.share)).sum())
+        weights = np.ones(self.n) if self.weights is None else as_numpy(self.weights)
+        return float(weights.sum() ** 2 / (weights**2).sum())
+
     def some(self, rows: np.ndarray) -> "Observations":
         """Some of the distinct rows; `group` has no meaning there and is empty."""
         own = {name: getattr(self, name) for name in ("X", "T", "weights", "share", "spread")}

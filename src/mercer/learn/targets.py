@@ -15,6 +15,8 @@ _MOST_CLASSES = 10
 _FEW_ROWS = 20
 # Predictions reach beyond the targets by at most this share of their range.
 _BEYOND = 0.5
+# Differences of larger targets may overflow.
+_LARGEST = 1e307
 # Columns of the search: more targets than that are combined into so many.
 _MOST_COLUMNS = 50
 
@@ -88,17 +90,19 @@ class Targets:
             ) from None
         if not np.isfinite(T).all():
             raise ValueError("Input y contains NaN or infinity: drop those rows.")
+        if np.abs(T).max() > _LARGEST:
+            raise ValueError(f"y reaches {np.abs(T).max():.4g}, and errors overflow: scale y.")
         T = T[:, None] if T.ndim == 1 else T
+        # In units of a power of two, exactly: squares of 1e-200 would be zero.
+        power = np.frexp(np.abs(T).max(axis=0))[1]
+        T = np.ldexp(T, -power)
         offset = np.average(T, axis=0, weights=weights)
-        with np.errstate(over="ignore", invalid="ignore"):
-            spread = np.sqrt(np.average((T - offset) ** 2, axis=0, weights=weights))
-        if not np.isfinite(spread).all():
-            raise ValueError(f"y reaches {np.abs(T).max():.4g}, and its squares overflow: scale y.")
+        spread = np.sqrt(np.average((T - offset) ** 2, axis=0, weights=weights))
+        varies = spread > 1e-12 * np.abs(T).max(axis=0)
+        columns = np.where(varies, (T - offset) / np.where(varies, spread, 1.0), 0.0)
         # A constant target has the scale 1: its model is the intercept alone.
-        least = 1e-12 * np.abs(T).max(axis=0)
-        scale = np.where(spread > least, spread, 1.0)
-        columns = np.where(spread > least, (T - offset) / scale, 0.0)
-        return cls(columns, offset, scale, None, weights)
+        scale = np.where(varies, np.ldexp(spread, power), 1.0)
+        return cls(columns, np.ldexp(offset, power), scale, None, weights)
 
     @staticmethod
     def are_classes(values: np.ndarray) -> bool:
@@ -152,9 +156,12 @@ def host(y: Any) -> np.ndarray:
 
 def as_generator(random_state: Any) -> np.random.Generator:
     """The random numbers of a seed, refused by its name."""
+    if isinstance(random_state, np.random.RandomState):  # NumPy's conversion of it cannot spawn
+        random_state = random_state.randint(2**31 - 1, size=4)
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
         raise ValueError(
-            f"random_state must be a non-negative integer or None, got {random_state!r}."
+            f"random_state must be a non-negative integer, a RandomState or None, got "
+            f"{random_state!r}."
         ) from None

@@ -143,6 +143,11 @@ def as_codes(values: np.ndarray, known: Collection[str]) -> np.ndarray:
     return texts
 
 
+def not_in(known: Collection[str], values: np.ndarray) -> np.ndarray:
+    """Which values of a column of categories are not among the known ones."""
+    return np.array([text not in known for text in texts_of(as_codes(values, known))], dtype=bool)
+
+
 def as_float(values: np.ndarray) -> np.ndarray:
     """A column of numbers, truths or dates as floats; dates in seconds."""
     if values.dtype.kind == "M":
@@ -313,6 +318,14 @@ class Categories(BaseEstimator):
     def read(self, values: np.ndarray) -> np.ndarray:
         """New rows with codes as they were written in `fit`."""
         return as_codes(values, set(self.categories_))
+
+    def unseen(self, values: np.ndarray) -> np.ndarray:
+        """Which rows have a value that `fit` has not seen."""
+        return not_in({*self.categories_}, values)
+
+    def typical(self, most: int) -> np.ndarray:
+        """Known values, any of which may be like an unseen one."""
+        return np.array(self.kept_, dtype=object)[evenly(len(self.kept_), most)]
 
 
 class Dates(BaseEstimator):

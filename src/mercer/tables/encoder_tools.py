@@ -1,17 +1,21 @@
 """Work on a fitted TableEncoder that models ask for: its columns, outputs and target encoding."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .columns import LEVEL, RANK, Dates, Kept, Numbers, Texts, as_float
+from .columns import LEVEL, RANK, Categories, Dates, Kept, Numbers, Texts, as_float
 from .given import read_columns
 from .notes import CATEGORY, EFFECT, NO_HELP, TEXT, left_out, with_further
 from .target_encoding import MOST_MEANS, WORDS, TargetEncoding, WithTargetEncoding
 
 if TYPE_CHECKING:
     from .encoder import TableEncoder
+
+# Known values of a category that stand for an unseen one.
+_DRAWS = 16
 
 
 def keep_outputs(
@@ -87,28 +91,29 @@ def add_target_encoding(
     return name_outputs(made), without
 
 
-def unseen_effects(
+def unseen_values(
     encoder: "TableEncoder", X: Any
-) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """For columns with effects of their values: where new rows have a value not seen in `fit`.
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """For each column of categories: where new rows have a value that `fit` has not seen.
 
-    Each is (rows, places of the effects among the outputs, effects of known values: any of
-    these may be that of the unseen one).
+    Each is (rows, places among the outputs, what known values have there: any of these may be that
+    of the unseen one).
     """
     check_is_fitted(encoder)
-    effects = [effects_of(made) for made in encoder.encoders_]
-    if not any(effects):
-        return []
-    columns = read_columns(encoder, X).columns
-    outputs, found = list(encoder.feature_names_out_), []
-    for made, values in zip(effects, columns):
-        if made is None:
+    table, end = None, 0
+    for j, (made, record) in enumerate(zip(encoder.encoders_, encoder.columns_)):
+        end += len(record["outputs"])
+        # Free text has its n-grams, whether it has been seen or not.
+        parts = [made.plain, made.means] if isinstance(made, WithTargetEncoding) else [made]
+        parts = [part for part in parts if isinstance(part, Categories | TargetEncoding)]
+        if not parts:
             continue
-        rows = np.flatnonzero(made.unseen(values))
+        table = read_columns(encoder, X) if table is None else table
+        rows = np.flatnonzero(parts[-1].unseen(table.columns[j]))
         if len(rows):
-            places = np.array([outputs.index(name) for name in made.names_])
-            found.append((rows, places, made.draws()))
-    return found
+            levels = parts[-1].typical(_DRAWS)
+            known = np.hstack([part.transform(levels) for part in parts])
+            yield rows, np.arange(end - known.shape[1], end), known
 
 
 def column_as_numbers(encoder: "TableEncoder", X: Any, name: str) -> np.ndarray | None:

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 
 from ..engine import evenly
 from ..learn import unexplained_within
-from .columns import as_codes, texts_of
+from .columns import as_codes, not_in, texts_of
 
 # Rows that a value needs for a mean of its own, and the share of rows that must have such a value.
 LEAST_ROWS, LEAST_SHARE = 10, 0.5
@@ -25,8 +25,6 @@ LEAST_ROWS, LEAST_SHARE = 10, 0.5
 _CHANCE = 1e-3
 # Most columns of means for one column of a table: one per target, or per class but the last.
 MOST_MEANS = 10
-# Effects of known values that stand for that of an unseen one.
-_DRAWS = 16
 # Words per value from which on its n-grams are kept beside the means.
 WORDS = 1.5
 
@@ -85,15 +83,12 @@ class TargetEncoding(BaseEstimator):
 
     def unseen(self, values: np.ndarray) -> np.ndarray:
         """Which rows have a value that `fit` has not seen."""
-        known = {*self.levels_.tolist(), *getattr(self, "pooled_", ())}
-        texts = texts_of(as_codes(values, known))
-        return np.array([text not in known for text in texts], dtype=bool)
+        return not_in({*self.levels_.tolist(), *getattr(self, "pooled_", ())}, values)
 
-    def draws(self, most: int = _DRAWS) -> np.ndarray:
-        """Effects of known values, spread over their range: what an unseen value may have."""
-        effects = self.means_[: len(self.levels_)]
-        order = np.argsort(effects[:, 0])
-        return effects[order[evenly(len(order), most)]]
+    def typical(self, most: int) -> np.ndarray:
+        """Known values whose effects are spread over their range: an unseen one may have any."""
+        order = np.argsort(self.means_[: len(self.levels_), 0])
+        return self.levels_.astype(object)[order[evenly(len(order), most)]]
 
     def transform(self, values: np.ndarray) -> np.ndarray:
         place = {level: i for i, level in enumerate(self.levels_.tolist())}
