@@ -101,7 +101,7 @@ def _in_child(name, contender, quick, repeats, threads):
         text=True,
     )
     if done.returncode:
-        why = done.stderr.strip().splitlines()[-1]
+        why = [f"ended with status {done.returncode}", *done.stderr.strip().splitlines()][-1]
         if "ModuleNotFoundError" in why:
             print(f"left out: {contender} ({why})", file=sys.stderr)
             return None

@@ -26,7 +26,7 @@ from .solver import CannotSolve
 # Ten times the smallest alpha that works is tried next.
 STEP = 10.0
 # Rows of a panel of a substitution, and values of an inverse held at once.
-_PANEL = 256
+_PANEL = 1024
 _HELD_VALUES = 1 << 23
 # Added to k(S, S), relative to its mean diagonal: enough for smooth kernels, whose matrices are
 # singular to rounding, and far below any penalty that leave-one-out can tell from zero.
@@ -121,22 +121,22 @@ def inverse_diagonal(C: Any, rows: np.ndarray) -> np.ndarray:
         E = xp.zeros((len(some), n - first), dtype=C.dtype, device=device(C))
         columns = on_device_of(rows[some] - first, C, dtype=xp.int64)
         E = put(E, np.arange(len(some)), columns, xp.ones_like(E[:, 0]))
-        found[some] = as_numpy(row_norms(_substituted(C, first, E.T).T, xp))
+        found[some] = as_numpy(row_norms(_substituted(C, first, E), xp))
     return found
 
 
-def _substituted(C: Array, first: int, B: Any) -> Any:
-    """C^-1 B for the rows from the first on, above which B is zero; in place for NumPy.
+def _substituted(C: Array, first: int, E: Any) -> Any:
+    """E C^-T for rows E that are zero before the place `first`; in place for NumPy.
 
-    Panel by panel, since LAPACK would copy a part of C.
+    Panel by panel, of which LAPACK gets a copy.
     """
     if not is_numpy(C):
-        return solve_triangular(C[first:, first:], B)
-    for a, b in tiles.cuts(len(B), _PANEL):
+        return solve_triangular(C[first:, first:], E.T).T
+    for a, b in tiles.cuts(E.shape[1], min(_PANEL, max(1, len(C) // 4))):
         rows, panel = slice(first + b, None), slice(first + a, first + b)
-        B[a:b] = solve_triangular(C[panel, panel], B[a:b])
-        B[b:] -= C[rows, panel] @ B[a:b]
-    return B
+        E[:, a:b] = solve_triangular(C[panel, panel], E[:, a:b].T).T
+        E[:, b:] -= E[:, a:b] @ C[rows, panel].T
+    return E
 
 
 def left_by(Phi: Array, C: Array, alpha: float, weights: np.ndarray, in_mean: float) -> np.ndarray:
