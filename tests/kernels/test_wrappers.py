@@ -136,7 +136,7 @@ def test_float32_frames_stay_float32(kind):
     ("columns", "error", "message"),
     [
         (["a"], ValueError, r"names the columns \['a'\], and the data are a plain array"),
-        ("a", ValueError, "pass a DataFrame, or give positions"),
+        ("a", ValueError, "pass a DataFrame where nothing encodes it, or give positions"),
         ([3], ValueError, r"column \[3\] of data with 3 columns"),
         ([-4], ValueError, r"column \[-4\] of data with 3 columns"),
         ([], ValueError, "at least one column, got none"),

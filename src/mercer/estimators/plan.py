@@ -52,7 +52,7 @@ def plan(
     >>> p.choice
     'dual'
     >>> [way.name for way in p.ways if way.refusal]
-    ['fourier', 'landmarks']
+    ['mixed', 'fourier', 'landmarks']
     """
     if hasattr(model, "domains"):
         Domain.check(model)

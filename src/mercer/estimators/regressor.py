@@ -343,7 +343,7 @@ def _by_level(
         order = np.argsort(predicted[:, j], kind="stable")
         own = weights[order] * (n / weights.sum())
         end = np.cumsum(own)
-        for i, start in enumerate(np.linspace(0, n - near, levels).astype(int)):
+        for i, start in enumerate(np.floor(np.linspace(0, n - near, levels))):
             part = np.clip(end - start, 0.0, own) - np.clip(end - start - near, 0.0, own)
             at[j, i] = weighted_quantile(predicted[order, j : j + 1], 0.5, part)[0]
             part = own if alike[j] else part

@@ -111,7 +111,7 @@ def gamma_from_data(rule: str, X: Any, weights: Any = None, *, absolute: bool = 
     apart = spread_of(X, weights, True) if spread < 1 else 0.0
     require(
         apart == 0,
-        f"gamma={rule!r} needs a spread that {X.dtype} can square, but entries are {apart:.1g} "
+        f"gamma={rule!r} underflows: {X.dtype} cannot square entries that are {apart:.1g} "
         f"apart. Scale the data, for example X / {apart:.1g}, or use float64.",
     )
     return 1.0

@@ -19,6 +19,7 @@ from ..engine import (
     matrix_bytes,
     one_blas_thread,
 )
+from ..kernels import remembering
 from ..space import factorize, refute_by_sample
 from .dual import FEW, DualSolution, DualSolver, RightSides
 from .iterations import solve_iteratively
@@ -114,7 +115,9 @@ class Iterative(DualSolver):
     def solve(self, problem: RidgeProblem) -> "_IterativeSolution":
         # With few landmarks, those of `_Explained`, nothing is large enough for two BLAS threads.
         few = problem.intercept and self._replaces_a_factor(problem)
-        with one_blas_thread() if few else nullcontext():
+        held = problem.training.workers is None  # what is remembered here does not travel
+        alone = one_blas_thread() if few else nullcontext()
+        with alone, remembering(problem.kernel) if held else nullcontext():
             return self._solve(problem)
 
     def _solve(self, problem: RidgeProblem) -> "_IterativeSolution":
