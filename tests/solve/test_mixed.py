@@ -54,7 +54,11 @@ def test_the_factor_is_that_of_the_matrix_in_another_order(rows):
     assert r == 300 // 64
     assert factor.L.shape == (n - r, n - r)
     whole = np.zeros((n, n))
-    whole[:r, :r], whole[r:, :r], whole[r:, r:] = np.tril(factor.C), factor.B, np.tril(factor.L)
+    whole[:r, :r], whole[r:, :r], whole[r:, r:] = (
+        np.tril(factor.C),
+        factor.B,
+        factor.D[:, None] * np.tril(factor.L),
+    )
     A = kernel(X) + np.diag(noise)
     assert_allclose(whole @ whole.T, A[np.ix_(factor.order, factor.order)], atol=2e-6)
     inverse = np.linalg.inv(A)
@@ -78,6 +82,17 @@ def test_landmarks_make_single_precision_exact_enough(rows, monkeypatch):
     products.clear()
     solve_ridge(problem, "mixed")
     assert few <= 4 < 6 <= len(products)
+
+
+@pytest.mark.parametrize("of_kernel", [1e-60, 1e60])
+@pytest.mark.parametrize("of_targets", [1e-200, 1e200])
+def test_no_scale_is_beyond_single_precision(of_kernel, of_targets, rows):
+    X, T, w = (part[:300] for part in rows)
+    plain = solve_ridge(problem_of(KERNELS[0], X, T, 0.1, w**8), "mixed").prediction(X)
+    problem = problem_of(of_kernel * KERNELS[0], X, of_targets * T, 0.1 * of_kernel, w**8)
+    found = solve_ridge(problem, "mixed")
+    assert_allclose(found.prediction(X) / of_targets, plain, rtol=1e-6)
+    assert np.isfinite(found.left_out().residuals).all()
 
 
 @pytest.mark.parametrize("alpha", [1e-9, 1e-12])

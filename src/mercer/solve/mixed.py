@@ -10,6 +10,7 @@ import numpy as np
 from ..engine import (
     Array,
     MatrixProduct,
+    as_numpy,
     cholesky,
     coordinates_bytes,
     current,
@@ -41,6 +42,8 @@ _MOST_PRODUCTS = 30
 # The estimate, from recursive residuals, must be this much below what is asked for; and a bound of
 # so many times that of a residual of zero is as good as any.
 _MARGIN, _AT_ROUNDING = 0.5, 4.0
+# The remedies of this solver.
+_HELP = "use form='dual' (solver='direct' of a learned model), or a larger alpha"
 _EPS32 = float(np.finfo(np.float32).eps)
 
 
@@ -118,7 +121,8 @@ def _refined(
 ) -> tuple[Any, np.ndarray, np.ndarray]:
     """(X, bounds of |f - f*|, |f|) for A X = B, by conjugate gradients."""
     kernel, points, weights = problem.kernel, problem.training.points, problem.weights
-    B, tol = right.columns, min(problem.tol, problem.digits)
+    tol, sizes = min(problem.tol, problem.digits), largest_power(right.columns, axis=0)
+    B = right.columns / sizes  # whose squares neither vanish nor overflow
     room = problem.limit - factor.bytes - vectors_of(kernel, points, B.shape[1])
     product = MatrixProduct.of(kernel, points, room)
 
@@ -138,22 +142,21 @@ def _refined(
             cg.r = B - times(cg.x)
             bounds, norms = judged(cg.x, cg.r)
             if np.all(bounds <= least):
-                return cg.x, bounds, norms
+                return cg.x * sizes, bounds * sizes, norms * sizes
         cg.turn()
-    raise CannotSolve(
-        f"the factor in single precision is too far from the kernel matrix for alpha="
-        f"{float(right.penalties.min()):.2g}: use a larger alpha, or form='dual'"
-    )
+    raise CannotSolve(f"the factor in single precision is too far from the kernel matrix: {_HELP}")
 
 
 @dataclass(frozen=True, eq=False)
 class _MixedFactor:
-    """A = [C; B, L] [C; B, L]' on rows in this order: C and B of landmarks are in double precision,
-    L of what they leave in single."""
+    """A = M M' with M = [C; B, D L], on rows in this order: C and B of landmarks are in double
+    precision, L of what they leave in single. D are powers of two near the roots of A's diagonal.
+    """
 
     order: np.ndarray
     C: np.ndarray
     B: np.ndarray
+    D: np.ndarray
     L: np.ndarray
 
     @classmethod
@@ -161,24 +164,25 @@ class _MixedFactor:
         """The factor of K + diag(noise); refused where rounding is not below the noise."""
         n, rng = len(noise), current().rng()
         fit = factorize(kernel, points, max_rank=_landmarks(n), pivots="random", rng=rng)
-        left = float(fit.residuals.mean())
-        rounding = 2 * _EPS32 * math.sqrt(n) * left
-        if rounding > _MOST_ROUNDING * noise.min():
-            raise CannotSolve(f"single precision loses {rounding:.1g} of the kernel matrix")
+        D = np.ldexp(1.0, np.frexp(as_numpy(kernel.diagonal(points)) + noise)[1] // 2)
+        rounding = 2 * _EPS32 * math.sqrt(n) * float((fit.residuals / D**2).mean())
+        if rounding > _MOST_ROUNDING * (noise / D**2).min():
+            lost = f"single precision loses {rounding:.1g} of the kernel matrix"
+            raise CannotSolve(f"{lost}: {_HELP}")
         landmarks = np.asarray(fit.factor.indices)
         del fit
         order = np.r_[landmarks, np.setdiff1d(np.arange(n), landmarks)]
-        r, points, noise = len(landmarks), pts.take(points, order), noise[order]
+        r, points, noise, D = len(landmarks), pts.take(points, order), noise[order], D[order]
         first = pts.take(points, np.arange(r))
         C = cholesky(tiles.evaluate(kernel, first) + np.diag(noise[:r]))
         if C is None:
-            raise CannotSolve("the landmarks' equations are singular to rounding")
+            raise CannotSolve(f"the equations of landmarks are singular to rounding: {_HELP}")
         rest = pts.take(points, np.arange(r, n))
         B = solve_triangular(C, tiles.evaluate(kernel, rest, first).T).T
-        L = cholesky(_unexplained(kernel, rest, B, noise[r:]), in_place=True)
+        L = cholesky(_unexplained(kernel, rest, B, noise[r:], D[r:]), in_place=True)
         if L is None:
-            raise CannotSolve("the equations are singular to single precision")
-        return cls(order, C, B, L)
+            raise CannotSolve(f"the equations are singular to single precision: {_HELP}")
+        return cls(order, C, B, D[r:], L)
 
     @property
     def bytes(self) -> int:
@@ -194,29 +198,38 @@ class _MixedFactor:
         found[self.order[r:]] = rest
         return found
 
+    def _halfway(self, V: np.ndarray) -> np.ndarray:
+        """(D L)^-1 V in single precision."""
+        small = np.asfortranarray(V / self.D[:, None], dtype=np.float32)
+        half: np.ndarray = solve_triangular(self.L, small)
+        return half
+
     def _by_single(self, V: np.ndarray) -> np.ndarray:
-        """(L L')^-1 V; scaled, so that no number is outside the range of single precision."""
-        sizes = largest_power(V, axis=0)
-        small = np.asfortranarray(V / sizes, dtype=np.float32)
-        half = solve_triangular(self.L, small)
-        found: np.ndarray = solve_triangular(self.L, half, transpose=True) * sizes
+        """(D L L' D)^-1 V; columns are scaled into the range of single precision."""
+        sizes = largest_power(V / self.D[:, None], axis=0)
+        half = solve_triangular(self.L, self._halfway(V / sizes), transpose=True)
+        found: np.ndarray = half * sizes / self.D[:, None]
         return found
 
     def inverse_diagonal(self, rows: np.ndarray) -> np.ndarray:
-        """(P^-1)_jj = |[C; B, L]^-1 e_j|^2 of some rows."""
+        """(P^-1)_jj = |M^-1 e_j|^2 of some rows."""
         r, place = len(self.C), np.empty(len(self.order), dtype=int)
         place[self.order] = np.arange(len(self.order))
         at, found = place[rows], np.empty(len(rows))
-        found[at >= r] = inverse_diagonal(self.L, at[at >= r] - r)
+        rest = at[at >= r] - r
+        found[at >= r] = inverse_diagonal(self.L, rest) / self.D[rest] ** 2
         if np.any(at < r):
             top = solve_triangular(self.C, np.eye(r)[:, at[at < r]])
-            rest = solve_triangular(self.L, np.asfortranarray(self.B @ top, dtype=np.float32))
-            found[at < r] = (top**2).sum(axis=0) + (rest.astype(np.float64) ** 2).sum(axis=0)
+            below = self._halfway(self.B @ top).astype(np.float64)
+            found[at < r] = (top**2).sum(axis=0) + (below**2).sum(axis=0)
         return found
 
 
-def _unexplained(kernel: Kernel, points: Any, B: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """K - B B' + diag(noise) in single precision, the half that a factor in place reads."""
+def _unexplained(
+    kernel: Kernel, points: Any, B: np.ndarray, noise: np.ndarray, D: np.ndarray
+) -> np.ndarray:
+    """D^-1 (K - B B' + diag(noise)) D^-1 in single precision, the half that a factor in place
+    reads."""
     n = len(B)
     R, shares = np.empty((n, n), dtype=np.float32), MatrixProduct.shares(kernel, points)
 
@@ -225,7 +238,8 @@ def _unexplained(kernel: Kernel, points: Any, B: np.ndarray, noise: np.ndarray) 
             tile = shares.values(a, b, c, d) - B[a:b] @ B[c:d].T
             if c == a:
                 tile[np.diag_indices(b - a)] += noise[a:b]
-            R[c:d, a:b] = tile.T
+            tile /= D[a:b, None]
+            R[c:d, a:b] = tile.T / D[c:d, None]
 
     tiles.run_tasks(work, shares.blocks[::-1], kernel, B)
     return R
