@@ -101,8 +101,9 @@ def test_memory_limits_count(kernel, limit):
 def test_the_last_fit_of_a_learned_model_is_planned(n, limit):
     X, y = data(n, 4)
     model = KernelRegressor(n_rounds=1, stack=False, memory_limit=limit)
-    planned = plan(model, X)
-    assert str(planned) == str(plan(model, (n, 4)))
+    planned, again = plan(model, X), plan(model, (n, 4))
+    # Free memory, which is the limit where none is given, changes from one call to the next.
+    assert str(planned).partition("memory:")[2] == str(again).partition("memory:")[2]
     assert {"dual": "direct"}.get(planned.choice, planned.choice) == model.fit(X, y).solver_
     model.set_params(solver="landmarks")
     assert [way.name for way in plan(model, X).ways] == ["landmarks"]
