@@ -124,7 +124,9 @@ def solve_ridge(
                 try:
                     return taken.solve(problem)
                 except CannotSolve as failure:
-                    failures.append(failure)
+                    # Without the frames that it came through, which hold the arrays of this try.
+                    failure.__context__ = None
+                    failures.append(failure.with_traceback(None))
             if failures:
                 raise failures[0]
             return first_of(offered(problem)).solve(problem)  # which says why all refuse
