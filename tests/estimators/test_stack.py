@@ -13,6 +13,7 @@ from mercer.estimators.stack import ClassShares, _logistic, _on_simplex, linear_
 from mercer.estimators.trees import _BOOSTED, _FOREST, Trees, grow_trees, leaf_size
 from mercer.learn import Observations
 from mercer.learn.metric import column_scales
+from mercer.learn.targets import Targets
 
 QUICK = {"n_rounds": 1, "metric": "diagonal"}
 
@@ -366,3 +367,20 @@ def test_whole_weights_count_rows_of_classes(seed):
     # Rows as they are written chose between errors of folds and leave-one-out: 0.02, 0.05 apart.
     assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
     assert weighted.validation_ == repeated.validation_
+
+
+def test_a_kernel_without_weight_has_no_error(rng):
+    """Its bound may be infinite, where rounding leaves no penalty that has one."""
+    X = rng.normal(size=(60, 2))
+    model = KernelRegressor(random_state=0).fit(X, np.sin(X[:, 0]))
+    rows = Observations(X, np.ones((60, 1)))
+    targets = Targets.of(X[:, 0], "regression", None)
+    model.error_norms_ = np.array([np.inf])
+    model._join(
+        rows,
+        targets,
+        {learned_model.LINEAR: 1.0},
+        {learned_model.LINEAR: lambda rows: linear_part(rows)[2:]},
+    )
+    assert model.error_norms_.tolist() == [0.0]
+    assert not model.dual_coef_.any()
