@@ -386,7 +386,7 @@ class Direct(DualSolver):
 
 
 def _refuted(K: Array) -> bool:
-    """Whether these kernel values are not those of a kernel: as far as some of the rows tell."""
+    """Tell whether some of the rows show that these are not the values of a kernel."""
     try:
         refute_by_sample(Precomputed(), K)
     except NotPSDError:

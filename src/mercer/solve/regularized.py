@@ -112,12 +112,15 @@ def without_mean(inverse: np.ndarray, u: np.ndarray, total: float) -> np.ndarray
 def inverse_diagonal(C: Any, rows: np.ndarray) -> np.ndarray:
     """(A^-1)_jj = |C^-1 e_j|^2 for some rows, a block of right-hand sides at a time."""
     xp, n = namespace(C), C.shape[0]
+    first = int(rows.min()) if len(rows) else 0  # C^-1 e_j is zero above j
+    if (n - first) ** 2 <= 2 * _HELD_VALUES:
+        C, rows, n = C[first:, first:], rows - first, n - first
     if 3 * len(rows) >= n and n * n <= 2 * _HELD_VALUES:
         return as_numpy(row_norms(_inverse_of_triangle(C).T, xp)).take(rows)
     found, block, order = np.empty(len(rows)), max(64, _HELD_VALUES // n), np.argsort(rows)
     for a in range(0, len(rows), block):
         some = order[a : a + block]
-        first = int(rows[some[0]])  # C^-1 e_j is zero above j
+        first = int(rows[some[0]])
         E = xp.zeros((len(some), n - first), dtype=C.dtype, device=device(C))
         columns = on_device_of(rows[some] - first, C, dtype=xp.int64)
         E = put(E, np.arange(len(some)), columns, xp.ones_like(E[:, 0]))

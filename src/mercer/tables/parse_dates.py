@@ -98,7 +98,7 @@ def day_order(
 
 
 def are_digits_of_dates(texts: Iterable[str]) -> bool:
-    """Whether different texts are all months as 192607 or 07.1926, or all days as 20120131."""
+    """Tell whether texts are all months as 192607 or 07.1926, or all days as 20120131."""
     texts = set(texts)
     if len(texts) < _LEAST_DIGITS or len({len(text) for text in texts}) > 1:
         return False
