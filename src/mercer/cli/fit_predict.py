@@ -201,7 +201,7 @@ def predict(
 
 
 def _compares_texts(model):
-    """Tell whether the kernel of a model, or its n-grams, see the texts of a table and nothing else."""
+    """Tell whether the kernel of a model, or its n-grams, see nothing but texts of a table."""
     parts = model.get_params(deep=True).values()
     return any(isinstance(p, TfidfVectorizer) or getattr(p, "kind", "") == "objects" for p in parts)
 
