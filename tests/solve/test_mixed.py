@@ -148,11 +148,11 @@ def test_what_it_is_not_for_is_refused_in_words(rows):
     assert "12,000 rows" in solver.refusal(double, asked=False)
     two = RidgeProblem(Training.of(KERNELS[0], X), np.c_[T, T], Given(np.array([1.0, 2.0])))
     for problem, words in (
-        (problem_of(KERNELS[0], X.astype(np.float32), T), "double precision"),
-        (problem_of(FromFunction(lambda x, z: x @ z), X, T), "not proven"),
+        (problem_of(KERNELS[0], X.astype(np.float32), T), "NumPy's doubles"),
+        (problem_of(FromFunction(lambda x, z: x @ z), X, T), "whether this kernel is valid"),
         (problem_of(KERNELS[0], X, T, 0.0), "alpha > 0"),
-        (two, "different penalties"),
-        (problem_of(Precomputed(), KERNELS[0](X), T), "not proven"),
+        (two, "penalties of targets differ"),
+        (problem_of(Precomputed(), KERNELS[0](X), T), "whether this kernel is valid"),
     ):
         assert words in solver.refusal(problem)
 

@@ -81,12 +81,14 @@ def _in_turn(problem: RidgeProblem) -> Iterator[Solver]:
     Where a factorisation is over before any other solver has begun, the others are asked only if it
     fails.
     """
-    direct, begun = Direct(), 0
+    direct = _COMPETING[0]
     fits = direct.refusal(problem, asked=False) is None and problem.dimension == problem.n
-    if fits and direct.cost(problem).seconds < QUICKEST_START:
-        begun = 1
+    tried = fits and direct.cost(problem).seconds < QUICKEST_START
+    if tried:
         yield direct
-    yield from (solver for solver, way in offered(problem)[begun:] if way.refusal is None)
+    for solver, way in offered(problem):
+        if way.refusal is None and not (tried and solver is direct):
+            yield solver
 
 
 def solve_ridge(
@@ -207,7 +209,7 @@ class Plan:
         for name, cost in costs.items():
             refusal: str | None = TooLarge.beyond("its arrays", cost.bytes, problem.limit)
             if passed and name != "streamed":
-                refusal = f"rows in pieces, more than {gather.SAMPLE:,}, are passed over"
+                refusal = f"more than {gather.SAMPLE:,} chunked rows are passed over"
             ways.append(Way.with_cost(name, cost, refusal))
         # As factorize does: the whole matrix where it fits, then columns, then passes.
         columns = r < n and r == most
@@ -224,7 +226,7 @@ class Plan:
         memory = f"{readable(self.limit)} of memory:"
         lines = [f"{self.rows:,} rows, a kernel matrix of rank {self.rank:,} or so, {memory}"]
         if not self.rows:
-            lines = [f"rows in pieces, which a fit counts as it passes over them, {memory}"]
+            lines = [f"chunked rows, which a fit counts as it passes over them, {memory}"]
         taken = self.ways[0] if self.ways[0].refusal is None else None
         lines += [f" {'->' if way is taken else '  '} {way}" for way in self.ways]
         return "\n".join(lines)

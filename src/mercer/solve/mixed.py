@@ -61,15 +61,15 @@ class Mixed(DualSolver):
 
     def _refusal(self, problem: RidgeProblem, asked: bool) -> str | None:
         if not problem.in_double:
-            return "it is for rows that NumPy holds in double precision"
+            return "it is for rows that are NumPy's doubles: convert them, or use form='dual'"
         if not problem.kernel.is_proven:
-            return "the validity of this kernel is not proven, and single precision cannot test it"
+            return "single precision cannot test whether this kernel is valid: use form='dual'"
         if not isinstance(problem.alpha, Given | LeaveOneOut):
             return "it is for penalties that are given, or chosen by leave-one-out"
         if not asked and not isinstance(problem.alpha, Given) and not is_chosen_before(problem):
             return "it would choose alpha on a sample, and the errors of all rows fit the memory"
         if isinstance(problem.alpha, Given) and len(np.unique(problem.alpha.values)) > 1:
-            return "it makes one factor, and the targets have different penalties"
+            return "it makes one factor, and penalties of targets differ: use form='dual'"
         if not asked and problem.n < LEAST_ROWS:
             return f"below {LEAST_ROWS:,} rows a factor in double precision is as fast"
         if not asked and problem.dimension < problem.n:
