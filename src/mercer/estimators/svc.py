@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from itertools import combinations
 from typing import Literal
 
@@ -172,17 +173,16 @@ class KernelSVC(CertifiedClassifier):
     def _solve(self, rows: WeightedRows) -> None:
         given = self.__dict__.pop("_given", None)
         optional = self.solver == "auto" and rows.fit is None and given.kernel.layout.on_data
-        try:
-            pairs, solutions = self._solutions(rows, optional)
-        except MemoryLimitError:  # predicted, or met
-            if not optional:
-                raise
+        found = None
+        with suppress(MemoryLimitError) if optional else nullcontext():  # predicted, or met
+            found = self._solutions(rows, optional)
+        if found is None:
             rows = self._by_landmarks(given)
-            pairs, solutions = self._solutions(rows)
+            found = self._solutions(rows)
         self.solver_ = "dual" if rows.fit is None else "map"
         if self.solver_ == "map" and not isinstance(self.kernel, KernelMap):
             self.solver_ = "landmarks"
-        self._keep(rows, pairs, solutions)
+        self._keep(rows, *found)
 
     def _ways(self, rows):
         """Ways to solve for the largest pair of classes, times the number of pairs."""

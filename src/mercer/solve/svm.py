@@ -7,6 +7,7 @@ the small problems roughly, an active set the last one exactly. Rows outside tha
 their margin join in, until the duality gap over ALL rows is small enough.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -219,10 +220,9 @@ class MarginProblem:
                 return _WorkingSet(self, tol).solve(start, optional)
         known = {"dual": self.solve, "coordinates": self.solve_on_coordinates}
         first, second = (known[way.name] for way in self.ways(on_map=True))
-        try:
+        with suppress(MemoryLimitError):
             return first(tol)
-        except MemoryLimitError:
-            return second(tol)
+        return second(tol)  # here, where nothing holds the arrays of the first
 
     def solve_on_coordinates(self, tol: float = 1e-3) -> "_MarginSolution":
         """The same where the points are coordinates and the kernel is their inner product: by an
