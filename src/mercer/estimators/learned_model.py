@@ -314,7 +314,7 @@ class LearnedModel(EncodedTable):
         self.intercept_ = self.intercept_ * own + on_device_of((1 - total) * mean, rows.X)
         self.dual_coef_ = self.dual_coef_ * own
         if self.error_norms_ is not None:
-            # An infinite bound of what has no weight is zero.
+            # A bound may be infinite, and times zero it would be NaN.
             self.error_norms_ = self.error_norms_ * own if own else 0.0 * mean
         self.stack_, self.others_, shares = weights, [], own * self._shares
         for name, learn in learners.items():

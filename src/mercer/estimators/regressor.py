@@ -212,10 +212,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, LearnedModel):
         return _numbers(written.values), written.texts
 
     def _intervals_like(self, model, y, judged, signal):
-        self.single_target_, self.limits_ = (
-            model.single_target_,
-            self._limits(y.reshape(len(y), -1)),
-        )
+        self.single_target_ = model.single_target_
+        self.limits_ = self._limits(y.reshape(len(y), -1))
         self.levels_, self.calibration_ = model.levels_, model.calibration_
         if signal is not None and judged.signal is not None and np.all(judged.signal > 0):
             # Deviations are in units of the kernel, whose scale each fit has for itself.

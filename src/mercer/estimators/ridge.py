@@ -260,8 +260,8 @@ class KernelRidge(RidgeEstimator):
         form        solves for                                                           needs
         =========== ==================================================================== =========
         "dual"      one coefficient per row, by a factor of the kernel matrix            n x n
-        "primal"    one coefficient per coordinate of the map ([KERNELS] (3))            n x rank
         "mixed"     the same, by a factor mostly in single precision, then refined       half of it
+        "primal"    one coefficient per coordinate of the map ([KERNELS] (3))            n x rank
         "iterative" one coefficient per row, by products with the kernel matrix          n x 100s
         "fourier"   one coefficient per row, by transforms: stationary, 1 to 3 columns   n
         =========== ==================================================================== =========
